@@ -1,0 +1,73 @@
+# Everything a developer does with this project, one line each: `make` prints the list.
+# Needs python3 (3.11 or newer) with its venv module, and make; the rest is installed into .venv/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# A room is a top-level folder with an __init__.py, installed as volcano_py.<room> (see setup.py).
+ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
+PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests
+
+.PHONY: help setup lock test test-long lint format typecheck contracts crds demo bench clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv/ with every locked dependency and volcano-py itself
+
+# The room list is part of the stamp: a new top-level room needs a new editable install.
+$(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "volcano-py needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "python3 has no venv module. On Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: ## resolve pyproject.toml anew and write requirements.lock
+	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	  $(PYTHON) -m venv "$$scratch"; \
+	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip; \
+	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check '.[dev]'; \
+	  "$$scratch/bin/python" -m pip freeze --all --exclude volcano-py --exclude pip > requirements.lock
+
+test: setup lint typecheck contracts ## lint, types, import contracts, and the fast tests
+	@$(BIN)/python -m pytest -q
+
+test-long: setup ## the tests marked `long`
+	@$(BIN)/python -m pytest -q -m long
+
+lint: setup ## ruff: rules and formatting
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "not formatted: run 'make format'" >&2; exit 1; }
+
+format: setup ## let ruff rewrite what it can
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+
+typecheck: setup ## mypy --strict over every room and the tests
+	@$(BIN)/mypy $(PACKAGES)
+
+contracts: setup ## who may import whom
+	@$(BIN)/lint-imports
+
+crds: setup ## write the CRD YAML from the models
+	@$(BIN)/python -m volcano_py.crds.generate
+
+demo: setup ## OpenB with one policy, and a plan with a gang, a borrow and a reclaim
+	@$(BIN)/volcano-py demo
+
+bench: setup ## every benchmark shape, as a table and build/bench.json
+	@$(BIN)/volcano-py bench --all
+
+clean: ## remove what the other targets made
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
