@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 
 # A room is a top-level folder with an __init__.py, installed as volcano_py.<room> (see setup.py).
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
-PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests
+PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*.py),-p benchmarks)
 
 .PHONY: help setup lock test test-long lint format typecheck contracts crds demo bench clean
 
@@ -37,8 +37,8 @@ lock: ## resolve pyproject.toml anew and write requirements.lock
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	  $(PYTHON) -m venv "$$scratch"; \
 	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip; \
-	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check '.[dev]'; \
-	  "$$scratch/bin/python" -m pip freeze --all --exclude volcano-py --exclude pip > requirements.lock
+	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
+	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip > requirements.lock
 
 test: setup lint typecheck contracts ## lint, types, import contracts, and the fast tests
 	@$(BIN)/python -m pytest -q
@@ -58,7 +58,7 @@ typecheck: setup ## mypy --strict over every room and the tests
 	@$(BIN)/mypy $(PACKAGES)
 
 contracts: setup ## who may import whom
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 crds: setup ## write the CRD YAML from the models
 	@$(BIN)/python -m volcano_py.crds.generate
