@@ -21,6 +21,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv/ with every locked dependency and volcano-py itself
+	@:
 
 # The room list is part of the stamp: a new top-level room needs a new editable install.
 $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
