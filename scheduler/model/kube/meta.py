@@ -58,18 +58,22 @@ class KubeObject(KubeStruct, frozen=True):
 
     @property
     def kind(self) -> str:
+        """The API's name of the kind."""
         return type(self).__name__
 
     @property
     def name(self) -> str:
+        """Unique among objects of the kind, in its namespace."""
         return self.metadata.name
 
     @property
     def namespace(self) -> str:
+        """Empty outside namespaces."""
         return self.metadata.namespace
 
     @property
     def uid(self) -> str:
+        """Identity; names may be used again."""
         return self.metadata.uid
 
     @property

@@ -134,7 +134,7 @@ def _decode_without_nulls(prepared: dict[str, Any], kind: type[KubeObject]) -> K
 
 
 def _without_nulls(value: Any, key: str = "") -> Any:
-    """*value* with null map entries gone; in maps of strings null is the empty string, as in the API server."""
+    """*value* with null map entries gone; in maps of strings null is the empty text (API server)."""
     if isinstance(value, Mapping):
         if key in _STRING_MAPS:
             return {name: "" if text is None else text for name, text in value.items()}

@@ -214,7 +214,7 @@ class ContainerState(KubeStruct, frozen=True):
 
 
 class ContainerStatus(KubeStruct, frozen=True):
-    """What the kubelet says of a container; ``resources`` is what it runs with, which a resize changes late."""
+    """What the kubelet says of a container; ``resources`` is what it runs with, which lags a resize."""
 
     name: str = ""
     resources: Resources | None = None
@@ -223,7 +223,7 @@ class ContainerStatus(KubeStruct, frozen=True):
 
 
 class PodStatus(KubeStruct, frozen=True):
-    """What became of a pod. ``start_time`` is seconds since the epoch; ``resize`` the field before conditions."""
+    """What became of a pod. ``start_time``: seconds since the epoch; ``resize``: until 1.32."""
 
     phase: str = "Pending"
     conditions: tuple[Condition, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -105,19 +105,28 @@ def amounts(raw: Amounts, field: str) -> dict[str, int]:
     return found
 
 
-def amount(name: str, written: Any, field: str) -> int:
+def amount(name: str, written: object, field: str) -> int:
     """The amount of resource *name* in the map at *field*, in base units, 0 or more, within int64."""
-    path = child(field, name)
+    return _base(name, written, child(field, name))
+
+
+def storage_bytes(written: object, field: str) -> int:
+    """Bytes of a claim's or volume's size as written at *field*; refused as amounts are."""
+    return _base("memory", written, field)
+
+
+def _base(unit_of: str, written: object, field: str) -> int:
+    """*written* in the base unit of the resource *unit_of*. Raises ``ObjectError`` naming *field*."""
     if isinstance(written, bool) or not isinstance(written, str | int | float):
-        raise ObjectError(Problem(path, f"not a quantity: {written!r}"))
+        raise ObjectError(Problem(field, f"not a quantity: {written!r}"))
     try:
-        value = to_base(name, written)
+        value = to_base(unit_of, written)
     except QuantityError as error:
-        raise ObjectError(Problem(path, str(error))) from error
+        raise ObjectError(Problem(field, str(error))) from error
     if value < 0:
-        raise ObjectError(Problem(path, f"must not be negative: {written!r}"))
+        raise ObjectError(Problem(field, f"must not be negative: {written!r}"))
     if value > INT64_MAX:
-        raise ObjectError(Problem(path, f"too large: {written!r}"))
+        raise ObjectError(Problem(field, f"too large: {written!r}"))
     return value
 
 

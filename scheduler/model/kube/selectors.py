@@ -81,6 +81,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, cache_hash=True, order=True)
 
     @property
     def is_empty(self) -> bool:
+        """Whether it tests nothing, and so selects nothing."""
         return not self.expressions and not self.fields
 
     def matches(self, labels: Mapping[str, str], name: str = "") -> bool:
@@ -179,9 +180,7 @@ def toleration(raw: RawToleration, field: str) -> Toleration:
     """The toleration at *field*. Raises ``ObjectError`` where Kubernetes would refuse it."""
     operator = raw.operator or "Equal"
     if operator not in {"Equal", "Exists"}:
-        raise ObjectError(
-            Problem(f"{field}.operator", f"unknown operator {operator!r}; known: Equal, Exists")
-        )
+        raise ObjectError(Problem(f"{field}.operator", f"unknown operator {operator!r} (Equal, Exists)"))
     if not raw.key and operator != "Exists":
         raise ObjectError(Problem(f"{field}.operator", "a toleration without key needs the operator Exists"))
     if raw.value and operator == "Exists":
