@@ -12,6 +12,8 @@ from volcano_py.scheduler.model.kube.meta import (
     NO_STRINGS,
     Amounts,
     Condition,
+    Int32,
+    Int64,
     KubeObject,
     KubeStruct,
     RawLabelSelector,
@@ -39,7 +41,7 @@ class NodeImage(KubeStruct, frozen=True):
     """An image the node holds: all its names, and its size in bytes."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeStatus(KubeStruct, frozen=True):
@@ -162,7 +164,7 @@ class StorageClass(KubeObject, frozen=True):
 class AttachLimit(KubeStruct, frozen=True):
     """How many volumes of a driver a node takes; no count means no limit."""
 
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CsiNodeDriver(KubeStruct, frozen=True):
@@ -215,7 +217,7 @@ class PriorityClass(KubeObject, frozen=True):
 
     namespaced: ClassVar[bool] = False
 
-    value: int = 0
+    value: Int32 = 0
     global_default: bool = False
     preemption_policy: str = "PreemptLowerPriority"
 
@@ -256,7 +258,7 @@ class BudgetSpec(KubeStruct, frozen=True):
 class BudgetStatus(KubeStruct, frozen=True):
     """How many of them may be disturbed now; ``disrupted_pods`` are already on their way out."""
 
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int32 = 0
     disrupted_pods: Mapping[str, Any] = msgspec.field(default=NO_STRINGS)
 
 

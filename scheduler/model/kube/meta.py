@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -19,6 +19,10 @@ NO_AMOUNTS: Mapping[str, Any] = MappingProxyType({})
 # Resource name to amount as written: text or number. Other types are refused where the amount is read,
 # since only there the message can name the resource.
 Amounts = Mapping[str, Any]
+
+# Numbers as wide as the API has them, so that none outgrows a column later.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class KubeStruct(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -43,7 +47,7 @@ class ObjectMeta(KubeStruct, frozen=True):
     uid: str = ""
     creation_timestamp: float = 0.0
     deletion_timestamp: float | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     labels: Mapping[str, str] = NO_STRINGS
     annotations: Mapping[str, str] = NO_STRINGS
     owner_references: tuple[OwnerReference, ...] = ()

@@ -126,7 +126,10 @@ def _read_times(part: dict[str, Any], path: str, keys: tuple[str, ...]) -> None:
 
 
 def _decode_without_nulls(prepared: dict[str, Any], kind: type[KubeObject]) -> KubeObject:
-    cleaned = _without_nulls(prepared)
+    try:
+        cleaned = _without_nulls(prepared)
+    except RecursionError as error:
+        raise ObjectError(Problem("", "nested too deeply")) from error
     try:
         return msgspec.convert(cleaned, kind)
     except msgspec.ValidationError as error:
@@ -145,23 +148,22 @@ def _without_nulls(value: Any, key: str = "") -> Any:
 
 
 def _problems(message: str, doc: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """The decoder's one complaint as problems with our field paths, its nameless map key named."""
+    """The decoder's one complaint as problems with our field paths; it doesn't name map entries, we do."""
     text, _, where = message.partition(" - at ")
-    path = (
-        where.replace("`", "").removeprefix("key in ").removeprefix("value in ").removeprefix("$").lstrip(".")
-    )
-    if "[...]" in path:
-        path = path.removesuffix("[...]")
-    elif not where.startswith("`key` in"):
+    of_key = where.startswith("`key` in ")
+    path = where.removeprefix("`key` in ").strip("`").removeprefix("$").lstrip(".")
+    if not of_key and not path.endswith("[...]"):
         return (Problem(path, text),)
-    entries = _at(doc, path)
-    wrong = [key for key, value in entries.items() if not (isinstance(key, str) and isinstance(value, str))]
-    return tuple(Problem(child(path, str(key)), f"{text} ({entries[key]!r})") for key in wrong)
+    path = path.removesuffix("[...]")
+    wrong = {
+        key: item for key, item in _at(doc, path).items() if not isinstance(key if of_key else item, str)
+    }
+    return tuple(Problem(child(path, str(key)), f"{text} ({key!r}: {item!r})") for key, item in wrong.items())
 
 
 def _at(doc: Any, path: str) -> Mapping[Any, Any]:
     """The map at *path* of a document, where the decoder found it."""
-    for step in path.replace("[", ".").replace("]", "").split("."):
+    for step in path.replace("[", ".").replace("]", "").split(".") if path else ():
         doc = doc[int(step)] if isinstance(doc, list) else doc[step]
     result: Mapping[Any, Any] = doc
     return result

@@ -11,6 +11,7 @@ from volcano_py.scheduler.model.kube.meta import (
     NO_STRINGS,
     Amounts,
     Condition,
+    Int32,
     KubeObject,
     KubeStruct,
     RawLabelSelector,
@@ -32,8 +33,8 @@ NO_RESOURCES = Resources()
 class ContainerPort(KubeStruct, frozen=True):
     """A port; ``host_port`` 0 claims none on the node."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     protocol: str = "TCP"
     host_ip: str = msgspec.field(default="", name="hostIP")
 
@@ -65,7 +66,7 @@ class RawToleration(KubeStruct, frozen=True):
 class RawPreferredNodes(KubeStruct, frozen=True):
     """A weighted wish over nodes."""
 
-    weight: int = 0
+    weight: Int32 = 0
     preference: RawNodeSelectorTerm = RawNodeSelectorTerm()
 
 
@@ -94,7 +95,7 @@ class RawAffinityTerm(KubeStruct, frozen=True):
 class RawWeightedTerm(KubeStruct, frozen=True):
     """A weighted wish over other pods."""
 
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: RawAffinityTerm = RawAffinityTerm()
 
 
@@ -120,11 +121,11 @@ class RawAffinity(KubeStruct, frozen=True):
 class RawSpread(KubeStruct, frozen=True):
     """A topology spread constraint, unchecked; empty policies mean Kubernetes' defaults."""
 
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: RawLabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str = "Honor"
     node_taints_policy: str = "Ignore"
     match_label_keys: tuple[str, ...] = ()
@@ -184,7 +185,7 @@ class PodSpec(KubeStruct, frozen=True):
 
     scheduler_name: str = ""
     node_name: str = ""
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
     node_selector: Mapping[str, str] = NO_STRINGS
@@ -204,7 +205,7 @@ class PodSpec(KubeStruct, frozen=True):
 class Terminated(KubeStruct, frozen=True):
     """How a container ended."""
 
-    exit_code: int = 0
+    exit_code: Int32 = 0
 
 
 class ContainerState(KubeStruct, frozen=True):

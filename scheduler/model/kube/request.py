@@ -7,19 +7,18 @@ its init phase needs at its peak. Source of the rules: kube-scheduler's document
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import msgspec
 
-from volcano_py.crds.quantity import QuantityError, to_base
+from volcano_py.crds.quantity import INT64_MAX, QuantityError, parse_quantity, to_base
 from volcano_py.scheduler.model.kube.cluster import Node
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.meta import NO_AMOUNTS, Amounts
 from volcano_py.scheduler.model.kube.pod import NO_RESOURCES, Container, ContainerStatus, Pod, Resources
-
-INT64_MAX = 2**63 - 1
 
 # What kube-scheduler's scores assume of a container that doesn't say: a tenth of a CPU, 200 MiB.
 DEFAULT_CPU_MILLI = 100
@@ -105,28 +104,27 @@ def amounts(raw: Amounts, field: str) -> dict[str, int]:
     return found
 
 
-def amount(name: str, written: object, field: str) -> int:
+def amount(name: str, written: Any, field: str) -> int:
     """The amount of resource *name* in the map at *field*, in base units, 0 or more, within int64."""
-    return _base(name, written, child(field, name))
+    return _not_negative(partial(to_base, name), written, child(field, name))
 
 
-def storage_bytes(written: object, field: str) -> int:
-    """Bytes of a claim's or volume's size as written at *field*; refused as amounts are."""
-    return _base("memory", written, field)
+def storage_bytes(written: Any, field: str) -> int:
+    """Bytes of a claim's or volume's size as written at *field*, rounded up; refused as amounts are."""
+    size = _not_negative(lambda text: math.ceil(parse_quantity(text)), written, field)
+    if size > INT64_MAX:
+        raise ObjectError(Problem(field, f"{written!r} is more than can be counted"))
+    return size
 
 
-def _base(unit_of: str, written: object, field: str) -> int:
-    """*written* in the base unit of the resource *unit_of*. Raises ``ObjectError`` naming *field*."""
-    if isinstance(written, bool) or not isinstance(written, str | int | float):
-        raise ObjectError(Problem(field, f"not a quantity: {written!r}"))
+def _not_negative(read: Callable[[Any], int], written: Any, field: str) -> int:
+    """What *read* makes of *written*. Raises ``ObjectError`` for *field* on garbage and below 0."""
     try:
-        value = to_base(unit_of, written)
+        value = read(written)
     except QuantityError as error:
         raise ObjectError(Problem(field, str(error))) from error
     if value < 0:
         raise ObjectError(Problem(field, f"must not be negative: {written!r}"))
-    if value > INT64_MAX:
-        raise ObjectError(Problem(field, f"too large: {written!r}"))
     return value
 
 
