@@ -89,8 +89,7 @@ def _kind_of(doc: Mapping[str, Any]) -> type[KubeObject] | None:
     version, kind = doc.get("apiVersion"), doc.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return None
-    group, slash, _ = version.rpartition("/")
-    return _KINDS.get((group if slash else "", kind))
+    return _KINDS.get((version.rpartition("/")[0], kind))
 
 
 def _prepared(doc: Mapping[str, Any], kind: type[KubeObject]) -> dict[str, Any]:

@@ -59,6 +59,9 @@ class _Held(NamedTuple):
     field: str
 
 
+# Of the resources a pod may ask as a whole, those whose limit may lie above the request; huge pages may not.
+_CAN_OVERCOMMIT = frozenset({"cpu", "memory"})
+
 _NO_STATUS = ContainerStatus()
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -228,7 +231,6 @@ def _aggregate(containers: list[_Held], init: list[_Held], defaults: Mapping[str
         if held.sidecar:
             _add(total, wanted, held.field)
             _add(sidecars, wanted, held.field)
-            _raise_to(peak, sidecars)
         else:
             _add(wanted, sidecars, held.field)
             _raise_to(peak, wanted)
@@ -243,12 +245,12 @@ def _pod_level(resources: Resources, aggregate: Mapping[str, int]) -> dict[str, 
     level = {name: value for name, value in requests.items() if _is_pod_level(name)}
     for name, limit in limits.items():
         if _is_pod_level(name) and name not in level:
-            level[name] = aggregate.get(name, limit) if name in _SCORE_DEFAULTS else limit
+            level[name] = aggregate.get(name, limit) if name in _CAN_OVERCOMMIT else limit
     return level
 
 
 def _is_pod_level(name: str) -> bool:
-    return name in {"cpu", "memory"} or name.startswith("hugepages-")
+    return name in _CAN_OVERCOMMIT or name.startswith("hugepages-")
 
 
 def _with_overhead(request: dict[str, int], overhead: Mapping[str, int]) -> dict[str, int]:

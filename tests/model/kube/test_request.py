@@ -110,6 +110,7 @@ def test_overhead_is_added_to_the_peak() -> None:
             {"cpu": 2000, "memory": 5, "hugepages-2Mi": 8 * 1024**2},
             id="limit only, nobody asks: the limit",
         ),
+        pytest.param({"limits": {"memory": 9}}, {"cpu": 2000, "memory": 5}, id="one limit leaves the other"),
         pytest.param(
             {"requests": {"nvidia.com/gpu": 9}}, {"cpu": 2000, "memory": 5}, id="no pod-level resource"
         ),
@@ -119,6 +120,13 @@ def test_pod_level_resources_stand_in_for_containers(level: Any, request_: dict[
     assert pod_request(pod(asking(cpu=2, memory=5), resources=level)) == request_
 
 
+def test_huge_pages_of_a_pod_are_its_limit() -> None:
+    made = pod(
+        {"resources": {"limits": {"hugepages-2Mi": "4Mi"}}}, resources={"limits": {"hugepages-2Mi": "8Mi"}}
+    )
+    assert pod_request(made) == {"hugepages-2Mi": 8 * 1024**2}
+
+
 def test_overhead_comes_on_top_of_pod_level_resources() -> None:
     assert pod_request(pod(asking(cpu=2), resources={"requests": {"cpu": 4}}, overhead={"cpu": 1})) == {
         "cpu": 5000
@@ -126,6 +134,7 @@ def test_overhead_comes_on_top_of_pod_level_resources() -> None:
 
 
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+OVER = {**INFEASIBLE, "status": "False"}
 DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
 
 
@@ -137,6 +146,7 @@ DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
         pytest.param(1, 1, {}, 2000, id="asks for more than it has"),
         pytest.param(None, 3, {}, 3000, id="only the grant is reported"),
         pytest.param(1, 1, {"conditions": [INFEASIBLE]}, 1000, id="the larger ask can't be met"),
+        pytest.param(1, 1, {"conditions": [OVER]}, 2000, id="no longer infeasible"),
         pytest.param(1, 1, {"conditions": [DEFERRED]}, 2000, id="the larger ask is waited for"),
         pytest.param(1, 1, {"resize": "Infeasible"}, 1000, id="the field before the condition"),
         pytest.param(None, None, {"conditions": [INFEASIBLE]}, 2000, id="nothing reported: the spec"),
