@@ -77,9 +77,7 @@ specs = st.fixed_dictionaries(
             },
         ),
         "topologySpreadConstraints": st.lists(
-            st.builds(
-                lambda key, selector: spread(topologyKey=key, labelSelector=selector), words, selectors
-            ),
+            st.builds(spread, words, selectors),
             max_size=3,
         ),
         "volumes": st.lists(
