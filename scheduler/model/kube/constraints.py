@@ -82,6 +82,7 @@ class TopologySpread(msgspec.Struct, frozen=True, cache_hash=True, order=True):
     """A bound on how unevenly pods may lie over the domains of a topology key.
 
     ``hard`` refuses nodes (DoNotSchedule), otherwise it only scores. ``min_domains`` 1 has no effect.
+    Pods of ``namespace``, the pod's own, are counted.
     ``honor_affinity`` leaves out nodes that the pod's node selection excludes, ``honor_taints`` those
     with taints it doesn't tolerate.
     """
@@ -93,6 +94,7 @@ class TopologySpread(msgspec.Struct, frozen=True, cache_hash=True, order=True):
     min_domains: int = 1
     honor_affinity: bool = True
     honor_taints: bool = False
+    namespace: str = ""
 
 
 class ClaimUse(msgspec.Struct, frozen=True, cache_hash=True, order=True):

@@ -128,7 +128,7 @@ def _source(pod: Pod) -> _Source:
         volumes = tuple([it for it in volumes if it.persistent_volume_claim or it.ephemeral])
     affinity, spread = spec.affinity, spec.topology_spread_constraints
     return _Source(
-        namespace=pod.metadata.namespace if affinity or volumes else "",
+        namespace=pod.metadata.namespace if affinity or volumes or spread else "",
         labels=pod.metadata.labels if _looks_at_own_labels(spec) else NO_STRINGS,
         node_selector=spec.node_selector,
         affinity=affinity,
@@ -270,6 +270,7 @@ def _spread(raw: RawSpread, at: int, own: _Own) -> TopologySpread:
         min_domains=1 if raw.min_domains is None else raw.min_domains,
         honor_affinity=raw.node_affinity_policy != "Ignore",
         honor_taints=raw.node_taints_policy == "Honor",
+        namespace=own.namespace,
     )
 
 
