@@ -13,7 +13,17 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["INT64_MAX", "QuantityError", "format_base", "parse_quantity", "to_base", "units_per_one"]
+from volcano_py.crds.messages import shown
+
+__all__ = [
+    "INT64_MAX",
+    "QuantityError",
+    "format_base",
+    "parse_quantity",
+    "to_base",
+    "to_units",
+    "units_per_one",
+]
 
 INT64_MAX: Final = 2**63 - 1
 
@@ -49,12 +59,12 @@ def parse_quantity(text: str | int | float) -> Fraction:
         QuantityError: not a quantity; the message shows the text.
     """
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-        raise QuantityError(f'{_shown(text)} is not a quantity: a number or a text like "500m" is needed')
+        raise QuantityError(f'{shown(text)} is not a quantity: a number or a text like "500m" is needed')
     written = text if isinstance(text, str) else repr(text)
     match = _SHAPE.fullmatch(written) if len(written) <= _LONGEST else None
     if match is None:
         raise QuantityError(
-            f"{_shown(text)} is not a quantity: a number is needed, optionally followed by one of {_SUFFIXES}"
+            f"{shown(text)} is not a quantity: a number is needed, optionally followed by one of {_SUFFIXES}"
             ' or an exponent, without spaces, for example "500m", "2" or "1.5Gi"'
         )
     number = Fraction(match["number"].rstrip("."))
@@ -73,11 +83,11 @@ def to_base(name: str, value: str | int | float) -> int:
         QuantityError: not a quantity, or more than an int64 column holds; the message names the resource.
     """
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise QuantityError(f"{_shown(name)}: {_shown(value)} is not a quantity")
+        raise QuantityError(f"{_cut(name)}: {shown(value)} is not a quantity")
     try:
-        return _scaled(value, units_per_one(name))
+        return to_units(value, units_per_one(name))
     except QuantityError as error:
-        raise QuantityError(f"{_shown(name)}: {error}") from None
+        raise QuantityError(f"{_cut(name)}: {error}") from None
 
 
 def format_base(name: str, value: int) -> str:
@@ -99,19 +109,20 @@ def units_per_one(name: str) -> int:
 
 
 @lru_cache(maxsize=65536, typed=True)
-def _scaled(value: str | int | float, units: int) -> int:
+def to_units(value: str | int | float, units: int) -> int:
+    """*value* in units of which one whole has *units*, rounded away from zero; as :func:`to_base`."""
     exact = parse_quantity(value) * units
     whole, rest = divmod(abs(exact.numerator), exact.denominator)
     if rest:
         whole += 1
     if whole > INT64_MAX:
-        raise QuantityError(f"{_shown(value)} is more than can be counted (at most {INT64_MAX // units})")
+        raise QuantityError(f"{shown(value)} is more than can be counted (at most {INT64_MAX // units})")
     return -whole if exact < 0 else whole
 
 
 def _power_of_ten(exponent: int, written: str) -> Fraction:
     if abs(exponent) > _LARGEST_EXPONENT:
-        raise QuantityError(f"{_shown(written)} is not a quantity: its exponent is out of range")
+        raise QuantityError(f"{shown(written)} is not a quantity: its exponent is out of range")
     return Fraction(10) ** exponent
 
 
@@ -125,7 +136,5 @@ def _with_suffix(value: int, step: int, suffixes: tuple[str, ...]) -> str:
     return f"{value}{suffixes[place]}"
 
 
-def _shown(value: object) -> str:
-    """What the user wrote, quoted and cut to a length that fits a message."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 else f"{name[:57]}..."
