@@ -1,0 +1,85 @@
+"""allocate: who starts on what is idle.
+
+Queues take turns in queue order, jobs in job order. A gang is placed whole or not at all; once it is
+whole, further members come one a turn, so that others have theirs in between. A gang that would be
+whole with room that is being released keeps that reservation (``session.held``); nothing of it starts.
+Evictions are left to preempt and reclaim, pods without requests of whole gangs to backfill.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from volcano_py.scheduler.framework.action import Action
+from volcano_py.scheduler.framework.agenda import Agenda
+from volcano_py.scheduler.framework.filling import Worksheet, place, take_members, worksheet
+from volcano_py.scheduler.framework.session import Session
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.queues import Queue
+
+
+class AllocateAction(Action):
+    """See the module."""
+
+    name: ClassVar = "allocate"
+
+    def run(self, session: Session) -> None:
+        """Place what fits, in order."""
+        state = session.state
+        if not state.jobs.with_pending:
+            return
+        agenda = Agenda(session, candidates(session))
+        sheets: dict[int, Worksheet] = {}
+        while (queue := agenda.next_queue()) is not None:
+            refusal = session.overused(queue)
+            if refusal is not None:
+                for job in agenda.rest(queue):
+                    session.refuse(job.pending, refusal)
+                continue
+            job = agenda.next_job(queue)
+            if job is None:
+                continue
+            sheet = sheets.get(job.row)
+            if sheet is None:
+                session.reservations.release(job)
+                sheet = sheets[job.row] = worksheet(session, job)
+            if attempt(session, job, queue, sheet, self.name):
+                agenda.push(job)
+            agenda.push_queue(queue)
+
+
+def candidates(session: Session) -> list[Job]:
+    """Jobs with tasks to place; those that can't be looked at are told why they wait."""
+    state = session.state
+    ready = []
+    for row in sorted(state.jobs.with_pending | session.reservations.jobs()):
+        job = state.jobs[row]
+        problem = session.job_problem(job)
+        if problem is not None:
+            session.job_refusals[row] = problem
+        elif not session.waits_at_gate(job):
+            ready.append(job)
+    return ready
+
+
+def attempt(session: Session, job: Job, queue: Queue, sheet: Worksheet, action: str) -> bool:
+    """Place the next members of *job*: all that the gang lacks, or one more of a whole gang.
+
+    Returns:
+        Whether the job has more to place in this cycle.
+    """
+    statement = session.statement(action)
+    placed = 0
+    while members := take_members(session, job, sheet):
+        left = place(session, statement, job, queue, members)
+        sheet.fail(session, left)
+        placed += len(members) - len(left)
+        if placed and session.job_ready(job):
+            statement.commit()
+            return bool(sheet.waiting)
+    if placed and session.job_pipelined(job):
+        session.held.append(statement)
+    else:
+        statement.discard()
+        session.reservations.restore(session, job)
+    return False

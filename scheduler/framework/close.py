@@ -1,0 +1,131 @@
+"""End of a cycle: PodGroup phases, counts and conditions of the jobs that changed.
+
+Phase rules are Volcano's (spec section 3) with decisions.md 14 and 16: a group with a member still
+waiting is not Completed, a completed one stays Completed, and one whose pods are only on their way out
+keeps its phase. Jobs nobody touched and nobody refused are not looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.model.groups import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.tasks import SCHEDULED, Status
+
+if TYPE_CHECKING:
+    from volcano_py.scheduler.framework.session import Session
+
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULED_CONDITION: Final = "Scheduled"
+_SCHEDULED: Final = tuple(int(s) for s in Status if SCHEDULED[s])
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCondition:
+    """One condition of a PodGroup; the writer adds transition id and time."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """What a PodGroup's status should say."""
+
+    phase: str
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    conditions: tuple[GroupCondition, ...] = ()
+
+
+def close_jobs(session: Session) -> dict[str, GroupStatus]:
+    """Statuses of the groups that differ from what was last said."""
+    state = session.state
+    rows = set(state.jobs.changed)
+    rows.update(session.job_refusals)
+    rows.update(int(state.tasks.job[task]) for task in session.refusals)
+    rows.discard(-1)
+    changed = {}
+    for job in sorted((state.jobs[row] for row in rows), key=lambda job: job.key):
+        if job.group is None:
+            continue
+        status = _status(session, job)
+        if status.phase != job.phase:
+            state.set_phase(job, status.phase)
+        job.started = job.started or status.phase in (RUNNING, UNKNOWN)
+        if status != job.said:
+            job.said = status
+            changed[job.key] = status
+    state.jobs.changed.clear()
+    return changed
+
+
+def _status(session: Session, job: Job) -> GroupStatus:
+    refusal = _refusal(session, job)
+    return GroupStatus(
+        _phase(session, job, refused=refusal is not None),
+        job.count(Status.RUNNING),
+        job.count(Status.SUCCEEDED),
+        job.count(Status.FAILED),
+        () if refusal is None and not _runs(job) else (_condition(refusal),),
+    )
+
+
+def _phase(session: Session, job: Job, *, refused: bool) -> str:
+    """The phase by its pods; who waits at the gate or behind it stays there."""
+    if job.phase == COMPLETED:
+        return COMPLETED
+    scheduled = sum(job.counts[s] for s in _SCHEDULED) + job.count(Status.RELEASING)
+    if (scheduled and scheduled >= job.min_member) or (not job.tasks and job.min_member == 0):
+        return _running_or_completed(job)
+    if job.count(Status.RUNNING) and refused:
+        return UNKNOWN
+    if job.phase == INQUEUE or (not job.tasks and job.phase == PENDING):
+        return job.phase
+    return job.phase if job.phase in (PENDING, UNKNOWN) else _fallen_behind(session, job)
+
+
+def _fallen_behind(session: Session, job: Job) -> str:
+    """A group that ran and is below its minimum now has to pass the gate again."""
+    return PENDING if "enqueue" in session.config.actions else job.phase
+
+
+def _running_or_completed(job: Job) -> str:
+    finished = job.count(Status.SUCCEEDED) + job.count(Status.FAILED)
+    return COMPLETED if finished and finished == len(job.tasks) else RUNNING
+
+
+def _runs(job: Job) -> bool:
+    return job.ready() >= max(job.min_member, 1)
+
+
+def _refusal(session: Session, job: Job) -> Refusal | None:
+    """Why *job* as a whole waits, if it does."""
+    if _runs(job) and not job.pending:
+        return None
+    whole = session.job_refusals.get(job.row)
+    if whole is not None:
+        return whole
+    if _runs(job):
+        return None
+    mine = {t: session.refusals[t] for t in sorted(job.pending) if t in session.refusals}
+    if not mine:
+        return None
+    for entry in session.points.job_unready:
+        refusal = entry.call(job, mine)
+        if refusal is not None:
+            session.job_refusals[job.row] = refusal
+            return refusal
+    return next(iter(mine.values()))
+
+
+def _condition(refusal: Refusal | None) -> GroupCondition:
+    if refusal is None:
+        return GroupCondition(SCHEDULED_CONDITION, "True", "tasks in gang are ready to be scheduled", "")
+    return GroupCondition(UNSCHEDULABLE, "True", "NotEnoughResources", refusal.message)

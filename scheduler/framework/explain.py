@@ -1,0 +1,68 @@
+"""Why no node takes a pod, in numbers: how many nodes fail which check, and which came closest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from volcano_py.crds.quantity import format_base
+from volcano_py.scheduler.framework.ladder import free_amounts
+from volcano_py.scheduler.framework.points import Check
+from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.framework.view import view_of
+from volcano_py.scheduler.model.classes import TaskClass
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
+
+NODES_UNFIT = "NodesUnfit"
+
+
+def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) -> Refusal:
+    """The refusal of *klass* by all live nodes; each node counts under the first check it fails."""
+    rows = state.nodes.order
+    failed: dict[str, int] = {}
+    lines: list[tuple[int, str]] = []
+    left = np.ones(len(rows), np.bool_)
+    for check in checks:
+        bad = left & ~check.mask(klass, view_of(state, rows))
+        count = int(np.count_nonzero(bad))
+        if count:
+            failed[check.name] = count
+            lines.append((count, check.explain(klass, view_of(state, rows[bad]))))
+        left &= ~bad
+    short = _shortage(state, klass, rows)
+    for name, count in _short_columns(state, klass, short, left):
+        failed[f"Insufficient {name}"] = count
+        lines.append((count, f"Insufficient {name}"))
+    nearest, missing = _nearest(state, klass, rows, short, left)
+    lines.sort(key=lambda line: (-line[0], line[1]))
+    reasons = ", ".join(f"{count} {text}" for count, text in lines)
+    message = f"0/{len(rows)} nodes are available" + (f": {reasons}." if reasons else ".")
+    if missing and nearest:
+        amounts = ", ".join(f"{format_base(name, amount)} {name}" for name, amount in missing.items())
+        message += f" Nearest is {nearest}, {amounts} short."
+    return Refusal(NODES_UNFIT, message, len(rows), failed, missing, nearest)
+
+
+def _shortage(state: ClusterState, klass: TaskClass, rows: Rows32) -> Ints:
+    """(n, R) how much each node lacks of what is asked; 0 where it has enough."""
+    short: Ints = np.maximum(klass.request - free_amounts(state, rows), 0)
+    short[:, klass.request == 0] = 0
+    return short
+
+
+def _short_columns(state: ClusterState, klass: TaskClass, short: Ints, left: Mask) -> list[tuple[str, int]]:
+    counts = np.count_nonzero(short[left] > 0, axis=0)
+    return [(state.vocabulary.names[i], int(counts[i])) for i in np.flatnonzero(counts).tolist()]
+
+
+def _nearest(
+    state: ClusterState, klass: TaskClass, rows: Rows32, short: Ints, left: Mask
+) -> tuple[str, dict[str, int]]:
+    """The node that lacks least, relative to what is asked, among those that pass all other checks."""
+    candidates = np.flatnonzero(left & (short > 0).any(axis=1))
+    if len(candidates) == 0:
+        return "", {}
+    asked = np.flatnonzero(klass.request)
+    lack = (short[np.ix_(candidates, asked)] / klass.request[asked]).sum(axis=1)
+    position = int(candidates[int(lack.argmin())])
+    return state.nodes.names[rows[position]], state.vocabulary.amounts(short[position])

@@ -1,0 +1,178 @@
+"""Filling a job: placing the members it needs, whole or not at all.
+
+Shared by allocate, backfill, preempt and reclaim, so that every action means the same by "starts".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from volcano_py.scheduler.framework.refusal import Refusal, Room
+from volcano_py.scheduler.framework.session import Session, as_rows
+from volcano_py.scheduler.framework.statement import Statement
+from volcano_py.scheduler.model.classes import TaskClass
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.queues import Queue
+
+GATED = Refusal("SchedulingGated", "the pod has scheduling gates")
+
+
+@dataclass(slots=True)
+class Worksheet:
+    """What is left to place of a job in this cycle.
+
+    Attributes:
+        waiting: tasks not tried yet, in placement order.
+        failed: classes (row, firm) that found no place, and why.
+    """
+
+    waiting: deque[int]
+    failed: dict[tuple[int, bool], Refusal] = field(default_factory=dict)
+
+    def fail(self, session: Session, tasks: Sequence[int]) -> None:
+        """*tasks* found no place; others of their classes won't either in this cycle."""
+        for task in tasks:
+            self.failed.setdefault(_kind(session, task), session.refusals[task])
+
+    def next(self, session: Session) -> int | None:
+        """The next task whose class has not failed; those passed over get the refusal of their class."""
+        while self.waiting:
+            task = self.waiting.popleft()
+            refusal = self.failed.get(_kind(session, task)) if self.failed else None
+            if refusal is None:
+                return task
+            session.refuse((task,), refusal)
+        return None
+
+
+def _kind(session: Session, task: int) -> tuple[int, bool]:
+    tasks = session.state.tasks
+    return int(tasks.klass[task]), not tasks.interruptible[task]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive tasks of one class that may be treated alike."""
+
+    klass: TaskClass
+    firm: bool
+    tasks: list[int]
+
+
+def worksheet(session: Session, job: Job) -> Worksheet:
+    """The pending tasks of *job* that may be placed: those with requests first, then the others."""
+    tasks = session.state.tasks
+    ordered = session.ordered(session.open_gates(job.pending))
+    if job.gated:
+        session.refuse([t for t in job.pending if tasks.gated[t]], GATED)
+    if job.pending_best_effort:
+        ordered.sort(key=lambda task: bool(tasks.best_effort[task]))
+    return Worksheet(deque(ordered))
+
+
+def take_members(session: Session, job: Job, sheet: Worksheet) -> list[int]:
+    """Off the sheet: what the gang lacks (role minimums first), or one more if it is whole."""
+    lacking = 1 if session.job_ready(job) else max(job.min_member - job.ready() - job.waiting(), 1)
+    if job.roles_enforced and not session.job_ready(job):
+        return _with_roles(session, job, sheet, lacking)
+    members: list[int] = []
+    while len(members) < lacking and (task := sheet.next(session)) is not None:
+        members.append(task)
+    return members
+
+
+def _with_roles(session: Session, job: Job, sheet: Worksheet, lacking: int) -> list[int]:
+    """*lacking* tasks off the sheet, those of roles below their minimum before all others."""
+    roles = session.state.tasks.roles
+    short = {r: m - job.ready(r) - job.waiting(r) for r, m in job.min_task_member.items()}
+    lacking = max(lacking, sum(n for n in short.values() if n > 0))
+    waiting = []
+    while (task := sheet.next(session)) is not None:
+        waiting.append(task)
+    first, others = [], []
+    for task in waiting:
+        needed = short.get(roles[task], 0) > 0
+        if needed:
+            short[roles[task]] -= 1
+        (first if needed else others).append(task)
+    extra = max(lacking - len(first), 0)
+    sheet.waiting.extend(others[extra:])
+    chosen = {*first, *others[:extra]}
+    return [task for task in waiting if task in chosen]
+
+
+def runs(session: Session, tasks: Sequence[int]) -> Iterator[Run]:
+    """*tasks* as runs of one class and firmness, order kept."""
+    table, classes = session.state.tasks, session.state.classes
+    run: Run | None = None
+    for task in tasks:
+        klass = int(table.klass[task])
+        firm = not table.interruptible[task]
+        if run is not None and run.klass.row == klass and run.firm == firm:
+            run.tasks.append(task)
+            continue
+        if run is not None:
+            yield run
+        run = Run(classes[klass], firm, [task])
+    if run is not None:
+        yield run
+
+
+def place(session: Session, statement: Statement, job: Job, queue: Queue, tasks: Sequence[int]) -> list[int]:
+    """Place *tasks* of *job* one after another: idle room first, else room being released.
+
+    Tasks with a reservation from an earlier cycle try its node first.
+
+    Returns:
+        The tasks that found no place, each with its refusal noted.
+    """
+    left: list[int] = []
+    for run in runs(session, tasks):
+        pending = _nominated_first(session, statement, queue, run)
+        if pending:
+            left += _place_run(session, statement, queue, run, pending)
+    return left
+
+
+def _place_run(
+    session: Session, statement: Statement, queue: Queue, run: Run, pending: list[int]
+) -> list[int]:
+    """Place *pending* of *run*: idle room, then room being released; returns those left."""
+    room = session.room(queue, run.klass, firm=run.firm)
+    wanted = pending[: max(room.count, 0)]
+    placed = session.placer.fill(statement, run.klass, as_rows(wanted)) if wanted else 0
+    if placed == len(pending):
+        return []
+    by_queue = placed == len(wanted)
+    refusal = _limit(room) if by_queue else session.placer.refusal(run.klass)
+    pending = pending[placed:]
+    later = session.room(queue, run.klass, firm=run.firm, future=True)
+    wanted = pending[: max(later.count, 0)]
+    promised = 0
+    if wanted:
+        promised = session.placer.fill_future(statement, run.klass, as_rows(wanted), anywhere=by_queue)
+    left = pending[promised:]
+    session.refuse(left, refusal)
+    return left
+
+
+def _nominated_first(session: Session, statement: Statement, queue: Queue, run: Run) -> list[int]:
+    """Place those of *run* with a reservation on its node; returns the others."""
+    nominated = session.state.tasks.nominated
+    if not nominated or nominated.keys().isdisjoint(run.tasks):
+        return run.tasks
+    others = []
+    for task in run.tasks:
+        row = nominated.get(task, -1)
+        free = row >= 0 and session.room(queue, run.klass, firm=run.firm).count > 0
+        if not (free and session.placer.place_on(statement, run.klass, task, row)):
+            others.append(task)
+    return others
+
+
+def _limit(room: Room) -> Refusal:
+    if room.refusal is None:
+        raise ValueError("a room with a limit carries the refusal that explains it")
+    return room.refusal

@@ -1,0 +1,97 @@
+"""Which plugins and actions there are, by name.
+
+The built-in ones are listed here by module, so that only configured ones are imported. A third party's
+package adds more through the entry point groups ``volcano_py.plugins`` and ``volcano_py.actions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+from volcano_py.crds.arguments import Arguments, ConfigError
+from volcano_py.crds.schedulerconfig import SchedulerConfig
+from volcano_py.scheduler.framework.action import Action
+from volcano_py.scheduler.framework.plugin import Plugin
+
+PLUGIN_GROUP: Final = "volcano_py.plugins"
+ACTION_GROUP: Final = "volcano_py.actions"
+
+BUILT_IN_PLUGINS: Final[Mapping[str, str]] = {
+    "binpack": "volcano_py.plugins.binpack:BinpackPlugin",
+    "capacity": "volcano_py.plugins.capacity:CapacityPlugin",
+    "conformance": "volcano_py.plugins.conformance:ConformancePlugin",
+    "deviceshare": "volcano_py.plugins.deviceshare:DeviceSharePlugin",
+    "drf": "volcano_py.plugins.drf:DrfPlugin",
+    "gang": "volcano_py.plugins.gang:GangPlugin",
+    "nodeorder": "volcano_py.plugins.nodeorder:NodeOrderPlugin",
+    "overcommit": "volcano_py.plugins.overcommit:OvercommitPlugin",
+    "predicates": "volcano_py.plugins.predicates:PredicatesPlugin",
+    "priority": "volcano_py.plugins.priority:PriorityPlugin",
+    "proportion": "volcano_py.plugins.proportion:ProportionPlugin",
+}
+BUILT_IN_ACTIONS: Final[Mapping[str, str]] = {
+    "allocate": "volcano_py.actions.allocate:AllocateAction",
+    "backfill": "volcano_py.actions.backfill:BackfillAction",
+    "enqueue": "volcano_py.actions.enqueue:EnqueueAction",
+    "preempt": "volcano_py.actions.preempt:PreemptAction",
+    "reclaim": "volcano_py.actions.reclaim:ReclaimAction",
+}
+
+
+def known_plugins() -> dict[str, str]:
+    """Plugin name -> "module:Class"; installed packages may add names, not replace built-in ones."""
+    return {**_installed(PLUGIN_GROUP), **BUILT_IN_PLUGINS}
+
+
+def known_actions() -> dict[str, str]:
+    """Action name -> "module:Class"."""
+    return {**_installed(ACTION_GROUP), **BUILT_IN_ACTIONS}
+
+
+def make_plugins(config: SchedulerConfig) -> list[Plugin]:
+    """The configured plugins in tier order; raises ``ConfigError`` with everything that is wrong."""
+    made: list[Plugin] = []
+    messages: list[str] = []
+    known = known_plugins()
+    for tier in config.tiers:
+        for option in tier.plugins:
+            try:
+                made.append(_make(known[option.name], option.arguments))
+            except ConfigError as error:
+                messages += error.messages
+    if messages:
+        raise ConfigError(messages)
+    return made
+
+
+def make_actions(config: SchedulerConfig) -> list[Action]:
+    """The configured actions in order; raises ``ConfigError`` with everything that is wrong."""
+    made: list[Action] = []
+    messages: list[str] = []
+    known = known_actions()
+    for name in config.actions:
+        try:
+            made.append(_make(known[name], config.action_arguments(name)))
+        except ConfigError as error:
+            messages += error.messages
+    if messages:
+        raise ConfigError(messages)
+    return made
+
+
+@lru_cache(maxsize=4)
+def _installed(group: str) -> Mapping[str, str]:
+    return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def _make(where: str, arguments: Arguments) -> Any:
+    module, _, name = where.partition(":")
+    kind = getattr(import_module(module), name)
+    faults = arguments.unknown(kind.ARGUMENTS)
+    if faults:
+        raise ConfigError(faults)
+    return kind(arguments)

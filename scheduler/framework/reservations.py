@@ -1,0 +1,114 @@
+"""Room kept for gangs that wait for releasing pods, from one cycle to the next.
+
+A reservation (a nominated node for each member) is made by allocate, preempt or reclaim. The next cycle
+starts by promising that room again, so nobody else takes it; when the job's turn comes, its
+reservation is released first and it is placed like any other, its own node preferred. A reservation
+ends when the room no longer suffices or nothing is on its way out any more (decisions.md 17).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.scheduler.model.cards import CardChoice
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.resources import Rows32
+from volcano_py.scheduler.model.tasks import NOWHERE, Status
+
+if TYPE_CHECKING:
+    from volcano_py.scheduler.framework.session import Session
+    from volcano_py.scheduler.framework.statement import Statement
+
+RESTORE = "reserve"
+WAITS = "waits for pods that are leaving"
+
+
+class Reservations:
+    """The reservations of one session, by job."""
+
+    def __init__(self) -> None:
+        self._statements: dict[int, Statement] = {}
+
+    def jobs(self) -> set[int]:
+        """Rows of jobs whose reservation stands."""
+        return set(self._statements)
+
+    def restore_all(self, session: Session) -> None:
+        """Promise again what earlier cycles promised, in name order."""
+        state = session.state
+        nominated = state.tasks.nominated
+        jobs = {int(state.tasks.job[task]) for task in nominated} - {NOWHERE}
+        for job in sorted((state.jobs[row] for row in jobs), key=lambda job: job.key):
+            self.restore(session, job)
+
+    def restore(self, session: Session, job: Job) -> None:
+        """Promise *job*'s nominated nodes again; nominations that no longer hold are dropped."""
+        state = session.state
+        mine = sorted(task for task in state.tasks.nominated if state.tasks.job[task] == job.row)
+        if not mine:
+            return
+        statement = session.statement(RESTORE)
+        for task in mine:
+            if not self._restore_task(session, statement, task):
+                del state.tasks.nominated[task]
+        if statement.operations:
+            self._statements[job.row] = statement
+
+    def release(self, job: Job) -> None:
+        """*job*'s turn has come: its tasks are pending again and the room is free for them."""
+        statement = self._statements.pop(job.row, None)
+        if statement is not None:
+            statement.discard()
+
+    def keep(self, session: Session, held: list[Statement]) -> None:
+        """End of the cycle: held gangs become reservations; spent reservations are dropped."""
+        for statement in held:
+            _reserve(session, statement)
+        self._drop_spent(session)
+        for job_row, statement in sorted(self._statements.items()):
+            del job_row
+            statement.discard()
+        self._statements.clear()
+
+    def _restore_task(self, session: Session, statement: Statement, task: int) -> bool:
+        state, placer = session.state, session.placer
+        row = state.tasks.nominated[task]
+        if state.tasks.status[task] != Status.PENDING or not state.nodes.live[row]:
+            return False
+        klass = state.classes[int(state.tasks.klass[task])]
+        where = np.array([row], np.int32)
+        if not placer.fits_future(klass, where)[0]:
+            return False
+        statement.pipeline(np.array([task], np.int32), where, placer.cards(klass, row, future=True))
+        return True
+
+    def _drop_spent(self, session: Session) -> None:
+        """A job keeps its reservations while anything on any of their nodes is on its way out."""
+        state = session.state
+        on_its_way: dict[int, bool] = {}
+        for task, row in state.tasks.nominated.items():
+            job = int(state.tasks.job[task])
+            leaving = bool((state.nodes.releasing[row] > 0).any())
+            on_its_way[job] = on_its_way.get(job, False) or leaving
+        for task in list(state.tasks.nominated):
+            if not on_its_way[int(state.tasks.job[task])]:
+                del state.tasks.nominated[task]
+
+
+def _reserve(session: Session, statement: Statement) -> None:
+    """All that *statement* placed, on idle room or promised, becomes a promise on the same nodes."""
+    state = session.state
+    placed: list[tuple[Rows32, Rows32, list[CardChoice] | None]] = []
+    for operation in statement.operations:
+        for task in operation.before.tasks.tolist():
+            if state.tasks.status[task] not in (Status.ALLOCATED, Status.PIPELINED):
+                continue
+            choice = state.tasks.slices.get(task)
+            rows = state.tasks.node[task : task + 1].copy()
+            placed.append((np.array([task], np.int32), rows, None if choice is None else [choice]))
+    statement.discard()
+    for tasks, rows, choices in placed:
+        statement.pipeline(tasks, rows, choices)
+    statement.commit(WAITS)

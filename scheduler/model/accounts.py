@@ -1,0 +1,260 @@
+"""The books: moving tasks between statuses and keeping node, card, job and queue amounts true.
+
+This is the only place that writes a task's ``status`` and ``node``. A move is its own undo: moving
+back restores every amount exactly, since all of them are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from volcano_py.scheduler.model.cards import CardChoice, CardTable
+from volcano_py.scheduler.model.classes import ClassTable, TaskClass
+from volcano_py.scheduler.model.jobs import Job, JobTable
+from volcano_py.scheduler.model.nodes import NodeTable
+from volcano_py.scheduler.model.queues import QueueTable
+from volcano_py.scheduler.model.resources import Ints, Rows32
+from volcano_py.scheduler.model.tasks import ALLOCATED, HOLDS_NODE, NOWHERE, Status, TaskTable
+
+_HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
+_ALLOCATED: Final = tuple(bool(x) for x in ALLOCATED)
+
+
+Choices = Sequence[CardChoice | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tasks of one job (or none), one class and one status.
+
+    Attributes:
+        tasks: (k,) task rows.
+        nodes: (k,) node rows, ``NOWHERE`` where the status has none.
+    """
+
+    tasks: Rows32
+    klass: TaskClass
+    job: Job | None
+    status: Status
+    nodes: Rows32
+
+
+class Observer(Protocol):
+    """Someone who keeps further books (pods by selector, ports, volumes)."""
+
+    def booked(self, batch: Batch, sign: int) -> None:
+        """*batch* entered (sign 1) or left (-1) the accounts."""
+
+
+class Accounts:
+    """Every amount that follows from where tasks stand."""
+
+    def __init__(
+        self,
+        tasks: TaskTable,
+        nodes: NodeTable,
+        cards: CardTable,
+        classes: ClassTable,
+        jobs: JobTable,
+        queues: QueueTable,
+    ) -> None:
+        self.tasks, self.nodes, self.cards, self.classes = tasks, nodes, cards, classes
+        self.jobs, self.queues = jobs, queues
+        self.observers: list[Observer] = []
+
+    def batch(self, tasks: Sequence[int] | Rows32) -> Batch:
+        """*tasks* as one batch; they share job, class and status."""
+        rows = np.asarray(tasks, np.int32)
+        first = int(rows[0])
+        job = int(self.tasks.job[first])
+        return Batch(
+            rows,
+            self.classes[int(self.tasks.klass[first])],
+            None if job == NOWHERE else self.jobs[job],
+            Status(int(self.tasks.status[first])),
+            self.tasks.node[rows],
+        )
+
+    def move(
+        self,
+        tasks: Sequence[int] | Rows32,
+        status: Status,
+        nodes: Rows32 | None,
+        choices: Choices = None,
+    ) -> tuple[Batch, Choices]:
+        """Move *tasks* (one job, class and status) to *status* on *nodes* ((k,) or None: nowhere).
+
+        Args:
+            tasks: (k,) task rows.
+            status: where they go.
+            nodes: (k,) node rows; None takes them off their nodes.
+            choices: (k,) cards of each task where the class asks for cards; None keeps what they
+                hold, or drops it where *nodes* is None.
+
+        Returns:
+            The batch and its card choices as they stood before: what moves it back.
+        """
+        before = self.batch(tasks)
+        held = self._choices(before)
+        self.book(before, -1)
+        where = np.full(len(before.tasks), NOWHERE, np.int32) if nodes is None else nodes
+        self.tasks.status[before.tasks] = status
+        self.tasks.node[before.tasks] = where
+        if before.klass.cards is not None and (nodes is None or choices is not None):
+            self._set_choices(before.tasks.tolist(), choices)
+        self.book(Batch(before.tasks, before.klass, before.job, status, where), 1)
+        return before, held
+
+    def _choices(self, batch: Batch) -> Choices:
+        if batch.klass.cards is None:
+            return None
+        return [self.tasks.slices.get(task) for task in batch.tasks.tolist()]
+
+    def _set_choices(self, tasks: list[int], choices: Choices) -> None:
+        for task, choice in zip(tasks, choices or [None] * len(tasks), strict=True):
+            if choice is None:
+                self.tasks.slices.pop(task, None)
+            else:
+                self.tasks.slices[task] = choice
+
+    def book(self, batch: Batch, sign: int) -> None:
+        """Add (1) or take away (-1) everything *batch* stands for."""
+        if _HOLDS[batch.status] or batch.status == Status.PIPELINED:
+            self._book_nodes(batch, sign)
+        if batch.job is not None:
+            self._book_job(batch, batch.job, sign)
+        for observer in self.observers:
+            observer.booked(batch, sign)
+
+    def _book_nodes(self, batch: Batch, sign: int) -> None:
+        """Node amounts; ``used`` for whoever holds a node, ``pipelined`` for promises."""
+        nodes = self.nodes
+        rows: Rows32 | int
+        if len(batch.nodes) == 1:
+            rows, times = int(batch.nodes[0]), sign
+            amount: Ints = batch.klass.request if sign == 1 else -batch.klass.request
+        else:
+            rows, counts = np.unique(batch.nodes, return_counts=True)
+            times = sign * counts
+            amount = times[:, None] * batch.klass.request
+        if batch.status == Status.PIPELINED:
+            nodes.pipelined[rows] += amount
+        else:
+            nodes.used[rows] += amount
+            cpu, memory = batch.klass.signature.nonzero
+            nodes.nonzero_cpu[rows] += times * cpu
+            nodes.nonzero_memory[rows] += times * memory
+            if batch.status == Status.RELEASING:
+                nodes.releasing[rows] += amount
+        nodes.touch(rows)
+        if batch.klass.cards is not None:
+            self._book_cards(batch, sign)
+
+    def _book_cards(self, batch: Batch, sign: int) -> None:
+        for task, node in zip(batch.tasks.tolist(), batch.nodes.tolist(), strict=True):
+            choice = self.tasks.slices.get(task)
+            if choice is None:
+                continue
+            if batch.status == Status.PIPELINED:
+                self.cards.book("promised", node, choice, sign)
+                continue
+            self.cards.book("used", node, choice, sign)
+            if batch.status == Status.RELEASING:
+                self.cards.book("leaving", node, choice, sign)
+
+    def _book_job(self, batch: Batch, job: Job, sign: int) -> None:
+        """Counts, pending sets and the charges of the job and its queues."""
+        tasks = batch.tasks.tolist()
+        status = batch.status
+        count = sign * len(tasks)
+        job.counts[status] += count
+        self._book_roles(job, tasks, status, sign)
+        if status == Status.PENDING:
+            self._book_pending(job, batch, tasks, sign)
+        charge = self.charge_of(batch) * sign
+        if _ALLOCATED[status]:
+            self.jobs.allocated[job.row] += charge
+        if job.queue >= 0:
+            self._book_queue(batch, job, charge, sign)
+        self.jobs.changed.add(job.row)
+
+    def _book_roles(self, job: Job, tasks: list[int], status: Status, sign: int) -> None:
+        roles = self.tasks.roles
+        for task in tasks:
+            role = roles[task]
+            if role:
+                counts = job.role_counts.get(role)
+                if counts is None:
+                    counts = job.role_counts[role] = [0] * len(job.counts)
+                counts[status] += sign
+
+    def _book_pending(self, job: Job, batch: Batch, tasks: list[int], sign: int) -> None:
+        if sign > 0:
+            job.pending.update(tasks)
+            self.jobs.with_pending.add(job.row)
+        else:
+            job.pending.difference_update(tasks)
+            if not job.pending:
+                self.jobs.with_pending.discard(job.row)
+        job.gated += sign * int(np.count_nonzero(self.tasks.gated[batch.tasks]))
+        if batch.klass.best_effort:
+            job.pending_best_effort += sign * len(tasks)
+
+    def _book_queue(self, batch: Batch, job: Job, charge: Ints, sign: int) -> None:
+        queues = self.queues
+        path = list(queues[job.queue].path)
+        status = batch.status
+        if status == Status.PENDING:
+            queues.pending[path] += charge
+        elif _HOLDS[status]:
+            queues.allocated[path] += charge
+            if status == Status.RELEASING:
+                queues.releasing[path] += charge
+        elif status == Status.PIPELINED:
+            queues.pipelined[path] += charge
+        else:
+            return
+        if status not in (Status.PENDING, Status.RELEASING):
+            firm = self._firm_charge(batch, charge, sign)
+            if firm is not None:
+                queues.firm[path] += firm
+        queues.epoch += 1
+
+    def charge_of(self, batch: Batch) -> Ints:
+        """(R,) what *batch* costs its queue and job."""
+        total: Ints = batch.klass.charge * len(batch.tasks)
+        if batch.klass.cards is None:
+            return total
+        for task in batch.tasks.tolist():
+            total = total + self._card_charge(task, batch.klass)
+        return total
+
+    def charge_of_task(self, task: int) -> Ints:
+        """(R,) what *task* costs its queue and job."""
+        klass = self.classes[int(self.tasks.klass[task])]
+        return klass.charge if klass.cards is None else klass.charge + self._card_charge(task, klass)
+
+    def _card_charge(self, task: int, klass: TaskClass) -> Ints:
+        """How far the chosen cards' charge differs from the class's."""
+        choice = self.tasks.slices.get(task)
+        if choice is None or choice.charge is None:
+            return np.zeros_like(klass.charge)
+        vocabulary = self.nodes.vocabulary
+        return vocabulary.vector(dict(choice.charge)) - klass.charge
+
+    def _firm_charge(self, batch: Batch, charge: Ints, sign: int) -> Ints | None:
+        """The part of *charge* (already signed) of tasks that may not be interrupted."""
+        firm = ~self.tasks.interruptible[batch.tasks]
+        count = int(np.count_nonzero(firm))
+        if count == 0:
+            return None
+        if count == len(batch.tasks):
+            return charge
+        total = np.zeros_like(charge)
+        for task in batch.tasks[firm].tolist():
+            total = total + self.charge_of_task(task)
+        return total * sign

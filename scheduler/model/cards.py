@@ -1,0 +1,200 @@
+"""Cards as columns: what each card of each node offers, what is used, leaving, promised.
+
+A rectangle of node x position rather than one long list: everything that chooses a card looks at the
+cards of some nodes, and ``table.memory[nodes]`` is then one gather of shape (n, G). Positions a node
+does not have are ``present`` false and offer nothing.
+
+Which resource names ask for cards, how a node reports them and how a choice is recorded on a pod is
+the device plugin's business; the model meets it as a ``CardSource``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.scheduler.model.kube.objects import Node, Pod
+from volcano_py.scheduler.model.resources import Ints, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class CardSpec:
+    """One card as its node reports it.
+
+    Attributes:
+        uuid: the card's identity.
+        memory_mib, cores: what may be handed out (cores in percent, 100 = the card).
+        slots: how many pods may share it.
+        type: model name, for type selection (``NVIDIA-A100``).
+        family: who registered it and how it is recorded (``volcano.sh``, ``hami.io``).
+        mode: how it is cut (``hami-core``, ``mig``, ...).
+        healthy: takes new slices.
+        numa: NUMA node, -1 unknown.
+    """
+
+    uuid: str
+    memory_mib: int
+    cores: int
+    slots: int
+    type: str
+    family: str
+    mode: str = "hami-core"
+    healthy: bool = True
+    numa: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A container's part of a card (memory in MiB, cores in percent)."""
+
+    container: str
+    card: int
+    uuid: str
+    memory_mib: int
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardHold:
+    """What a pod takes of one card over its life (init containers and sidecars weighed in)."""
+
+    card: int
+    memory_mib: int
+    cores: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardChoice:
+    """The cards chosen for one pod.
+
+    Attributes:
+        slices: what each container gets, in container order.
+        holds: what is booked, one entry a card.
+        charge: what queue and job are charged with, if it differs from the class's charge
+            (resource, base units), else None.
+    """
+
+    slices: tuple[Slice, ...]
+    holds: tuple[CardHold, ...]
+    charge: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """A pod's request with its card asks taken apart (base units)."""
+
+    request: Mapping[str, int]
+    charge: Mapping[str, int]
+    cards: Hashable = None
+
+
+class CardSource(Protocol):
+    """What the model asks a device plugin about objects."""
+
+    def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
+        """Take *pod*'s card asks out of its *request*; raises ``ObjectError`` on garbage."""
+
+    def cards_of(self, node: Node) -> Sequence[CardSpec]:
+        """The cards *node* reports; raises ``ObjectError`` on garbage."""
+
+    def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:
+        """What a placed *pod* holds of its node's *cards* according to its annotations."""
+
+
+class NoCards:
+    """The source where no device plugin is configured: card names are plain resources."""
+
+    def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
+        """The request as it is."""
+        return PodShape(request, request)
+
+    def cards_of(self, node: Node) -> Sequence[CardSpec]:
+        """No cards."""
+        return ()
+
+    def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:
+        """No slices."""
+        return None
+
+
+_KINDS: Final = ("used", "leaving", "promised")
+_AMOUNTS: Final = ("memory", "cores", "slots")
+
+
+class CardTable:
+    """All cards, (N, G) arrays with node rows as in ``NodeTable``.
+
+    Attributes:
+        present, healthy: (N, G) bool.
+        memory, cores, slots: (N, G) int64 capacities (MiB, percent, pods).
+        used_*, leaving_*, promised_*: (N, G) int64 of the same; ``used`` includes ``leaving``.
+        type: (N, G) int32 index into ``types``; -1 where no card is.
+        specs: node row -> its cards' specs.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.positions = 0
+        self.types: list[str] = []
+        self.specs: dict[int, tuple[CardSpec, ...]] = {}
+        self.present: Mask = np.zeros((0, 0), np.bool_)
+        self.healthy: Mask = np.zeros((0, 0), np.bool_)
+        self.type: NDArray[np.int32] = np.zeros((0, 0), np.int32)
+        self.memory: Ints = np.zeros((0, 0), np.int64)
+        self.cores: Ints = np.zeros((0, 0), np.int64)
+        self.slots: Ints = np.zeros((0, 0), np.int64)
+        self.used_memory: Ints = np.zeros((0, 0), np.int64)
+        self.used_cores: Ints = np.zeros((0, 0), np.int64)
+        self.used_slots: Ints = np.zeros((0, 0), np.int64)
+        self.leaving_memory: Ints = np.zeros((0, 0), np.int64)
+        self.leaving_cores: Ints = np.zeros((0, 0), np.int64)
+        self.leaving_slots: Ints = np.zeros((0, 0), np.int64)
+        self.promised_memory: Ints = np.zeros((0, 0), np.int64)
+        self.promised_cores: Ints = np.zeros((0, 0), np.int64)
+        self.promised_slots: Ints = np.zeros((0, 0), np.int64)
+
+    def set_cards(self, row: int, specs: Sequence[CardSpec]) -> None:
+        """Node *row* reports *specs*; what is booked on its positions stays booked."""
+        self._reach(row + 1, len(specs))
+        self.specs[row] = tuple(specs)
+        for array in (self.present, self.healthy, self.memory, self.cores, self.slots):
+            array[row] = 0
+        self.type[row] = -1
+        for position, spec in enumerate(specs):
+            self.present[row, position] = True
+            self.healthy[row, position] = spec.healthy
+            self.memory[row, position] = spec.memory_mib
+            self.cores[row, position] = spec.cores
+            self.slots[row, position] = spec.slots
+            if spec.type not in self.types:
+                self.types.append(spec.type)
+            self.type[row, position] = self.types.index(spec.type)
+
+    def book(self, kind: str, row: int, choice: CardChoice, sign: int) -> None:
+        """Add (sign 1) or take back (-1) *choice* on node *row* under *kind* (used, leaving, promised)."""
+        for hold in choice.holds:
+            self._reach(row + 1, hold.card + 1)
+            getattr(self, f"{kind}_memory")[row, hold.card] += sign * hold.memory_mib
+            getattr(self, f"{kind}_cores")[row, hold.card] += sign * hold.cores
+            getattr(self, f"{kind}_slots")[row, hold.card] += sign * hold.slots
+
+    def _reach(self, rows: int, positions: int) -> None:
+        """Grow so that node row ``rows - 1`` and position ``positions - 1`` exist."""
+        if rows <= self.rows and positions <= self.positions:
+            return
+        rows = max(self.rows, 16, 2 * rows if rows > self.rows else 0)
+        positions = max(self.positions, positions)
+        for name, array in self._arrays().items():
+            wide = np.full((rows, positions), -1 if name == "type" else 0, array.dtype)
+            wide[: self.rows, : self.positions] = array
+            setattr(self, name, wide)
+        self.rows, self.positions = rows, positions
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        booked = [f"{kind}_{amount}" for kind in _KINDS for amount in _AMOUNTS]
+        return {name: getattr(self, name) for name in ("present", "healthy", "type", *_AMOUNTS, *booked)}

@@ -1,0 +1,105 @@
+"""PodGroups into jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from volcano_py.crds.podgroup import PodGroup
+from volcano_py.crds.quantity import QuantityError, to_base
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.pods import (
+    COOLDOWN,
+    PREEMPTABLE,
+    as_flag,
+    as_seconds,
+    by_class_and_status,
+    said,
+)
+
+if TYPE_CHECKING:
+    from volcano_py.scheduler.model.cluster import ClusterState
+
+COMPLETED: Final = "Completed"
+PENDING: Final = "Pending"
+INQUEUE: Final = "Inqueue"
+RUNNING: Final = "Running"
+UNKNOWN: Final = "Unknown"
+
+
+class GroupIntake:
+    """Applies PodGroup events to the state."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+
+    def upsert(self, group: PodGroup) -> None:
+        """Take in *group* as it is now; raises ``ObjectError`` on amounts beyond counting."""
+        amounts = _min_resources(group.spec.min_resources)
+        job = self.state.jobs.take(f"{group.metadata.namespace or 'default'}/{group.metadata.name}")
+        batches = by_class_and_status(self.state, job.tasks)
+        for batch in batches:
+            self.state.accounts.book(batch, -1)
+        self._write(job, group, amounts)
+        for task in job.tasks:
+            self.state.pods.resolve(task, job)
+        for batch in by_class_and_status(self.state, job.tasks):
+            self.state.accounts.book(batch, 1)
+        self.state.jobs.changed.add(job.row)
+
+    def remove(self, job: Job) -> None:
+        """The PodGroup of *job* is gone; its pods, if any, wait for it."""
+        job.group = None
+        self.state.jobs.gate_waiting.discard(job.row)
+        self.state.jobs.admitted.discard(job.row)
+        self.state.jobs.changed.add(job.row)
+        if not job.tasks:
+            self.state.forget_job(job)
+
+    def attach(self, job: Job) -> None:
+        """Point *job* at the queue it names; amounts must be out of the books."""
+        queues = self.state.queues
+        if job.queue >= 0:
+            queues[job.queue].jobs.discard(job.row)
+        queue = queues.named(job.queue_name)
+        job.queue = -1 if queue is None else queue.row
+        if queue is not None:
+            queue.jobs.add(job.row)
+            self.state.jobs.homeless.discard(job.row)
+        else:
+            self.state.jobs.homeless.add(job.row)
+
+    def _write(self, job: Job, group: PodGroup, amounts: dict[str, int] | None) -> None:
+        state, spec, meta = self.state, group.spec, group.metadata
+        new = job.group is None
+        job.group, job.uid, job.created = group, meta.uid or job.key, meta.created
+        job.queue_name = spec.queue or "default"
+        job.min_member = spec.min_member
+        job.min_task_member = dict(spec.min_task_member or {})
+        job.priority_class = spec.priority_class_name or ""
+        job.priority = state.priority_value(job.priority_class, 0)
+        job.min_resources = None if amounts is None else state.vocabulary.vector(amounts)
+        labels, annotations = meta.labels or {}, meta.annotations or {}
+        job.interruptible = as_flag(said(labels, annotations, PREEMPTABLE))
+        job.min_run_s = as_seconds(said(labels, annotations, COOLDOWN))
+        if new or (group.status is not None and group.status.phase):
+            job.phase = (group.status.phase if group.status else "") or PENDING
+        job.started = job.started or job.phase in (RUNNING, UNKNOWN)
+        self.attach(job)
+        state.set_phase(job, job.phase)
+
+
+def _min_resources(amounts: Mapping[str, str] | None) -> dict[str, int] | None:
+    """Base units of *amounts*; None where the group asks for nothing at the gate."""
+    if amounts is None:
+        return None
+    result = {}
+    for resource, text in amounts.items():
+        if resource.startswith("count/"):
+            continue
+        try:
+            result[resource] = to_base(resource, text)
+        except QuantityError as error:
+            raise ObjectError(Problem(f"spec.minResources.{resource}", str(error))) from error
+    return result

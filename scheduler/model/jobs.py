@@ -1,0 +1,159 @@
+"""Jobs: a PodGroup with its tasks, and how many stand where.
+
+Counts are kept by status, for the job and for every role, so that "is the gang whole" costs nothing.
+Pending tasks are kept by class in placement order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import numpy as np
+
+from volcano_py.crds.podgroup import PodGroup
+from volcano_py.scheduler.model.resources import Ints, Vocabulary
+from volcano_py.scheduler.model.rows import Column, Rows
+from volcano_py.scheduler.model.tasks import ALLOCATED, Status
+
+STATUSES: Final = len(Status)
+ALLOCATED_STATUSES: Final = tuple(int(s) for s in Status if ALLOCATED[s])
+
+
+def no_counts() -> list[int]:
+    """Zero tasks in every status."""
+    return [0] * STATUSES
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One PodGroup (or the name of one that pods wait for).
+
+    Attributes:
+        row: row in ``JobTable``.
+        key: "namespace/name" of the PodGroup.
+        group: the PodGroup object; None while pods name a group that does not exist.
+        queue: row of its queue, -1 while that queue does not exist.
+        phase: PodGroup phase the engine works with; the cycle may change it.
+        min_resources: (R,) what the gate asks for; None: nothing is asked.
+        tasks: every task of the job.
+        pending: pending tasks, unordered; ``ordered_pending`` sorts.
+        counts: tasks by ``Status``.
+        role_counts: the same by role.
+        gated: pending tasks with scheduling gates.
+        pending_best_effort: pending tasks without requests.
+        said: the status last reported for the PodGroup.
+        started: has been admitted and run before (lost a member since, if below its minimum).
+    """
+
+    row: int
+    key: str
+    namespace: str
+    name: str
+    group: PodGroup | None = None
+    uid: str = ""
+    queue_name: str = "default"
+    queue: int = -1
+    min_member: int = 0
+    min_task_member: dict[str, int] = field(default_factory=dict)
+    priority: int = 0
+    priority_class: str = ""
+    created: float = 0.0
+    phase: str = "Pending"
+    min_resources: Ints | None = None
+    interruptible: bool | None = None
+    min_run_s: float | None = None
+    tasks: set[int] = field(default_factory=set)
+    pending: set[int] = field(default_factory=set)
+    counts: list[int] = field(default_factory=no_counts)
+    role_counts: dict[str, list[int]] = field(default_factory=dict)
+    gated: int = 0
+    pending_best_effort: int = 0
+    said: object = None
+    started: bool = False
+
+    @property
+    def roles_enforced(self) -> bool:
+        """Role minimums hold while minMember covers their sum (decisions.md 13)."""
+        return bool(self.min_task_member) and self.min_member >= sum(self.min_task_member.values())
+
+    def allocated(self, role: str | None = None) -> int:
+        """Tasks that hold a node for good (not releasing), of all roles or of *role*."""
+        counts = self.counts if role is None else self.role_counts.get(role)
+        return 0 if counts is None else sum(counts[s] for s in ALLOCATED_STATUSES)
+
+    def ready(self, role: str | None = None) -> int:
+        """Volcano's ready count: allocated plus succeeded."""
+        counts = self.counts if role is None else self.role_counts.get(role)
+        return 0 if counts is None else self.allocated(role) + counts[Status.SUCCEEDED]
+
+    def waiting(self, role: str | None = None) -> int:
+        """Tasks promised room that is being released."""
+        counts = self.counts if role is None else self.role_counts.get(role)
+        return 0 if counts is None else counts[Status.PIPELINED]
+
+    def count(self, status: Status) -> int:
+        """Tasks in *status*."""
+        return self.counts[status]
+
+
+class JobTable(Rows):
+    """All jobs.
+
+    Attributes:
+        allocated: (J, R) charges of tasks in an allocated status (drf's share).
+        with_pending, gate_waiting, admitted, homeless, changed: rows of jobs with pending tasks; in
+            phase Pending; in phase Inqueue; naming a queue that does not exist; touched since the
+            last close. Kept up to date so that an idle cycle looks at nobody.
+    """
+
+    COLUMNS: ClassVar = {"allocated": Column(np.int64, per_resource=True)}
+    allocated: Ints
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        self.index: dict[str, int] = {}
+        self.jobs: list[Job | None] = []
+        self.with_pending: set[int] = set()
+        self.gate_waiting: set[int] = set()
+        self.admitted: set[int] = set()
+        self.homeless: set[int] = set()
+        self.changed: set[int] = set()
+
+    def __getitem__(self, row: int) -> Job:
+        found = self.jobs[row]
+        if found is None:
+            raise KeyError(row)
+        return found
+
+    def named(self, key: str) -> Job | None:
+        """The job of PodGroup *key* ("namespace/name"), if known."""
+        row = self.index.get(key)
+        return None if row is None else self.jobs[row]
+
+    def take(self, key: str) -> Job:
+        """The job called *key*, made if it is new."""
+        known = self.named(key)
+        if known is not None:
+            return known
+        namespace, _, name = key.partition("/")
+        row = self.take_row()
+        job = Job(row, key, namespace, name)
+        if row == len(self.jobs):
+            self.jobs.append(job)
+        else:
+            self.jobs[row] = job
+        self.index[key] = row
+        return job
+
+    def live(self) -> list[Job]:
+        """All jobs, by key."""
+        return [self[self.index[key]] for key in sorted(self.index)]
+
+    def drop(self, job: Job) -> None:
+        """Forget *job*, which has neither a PodGroup nor tasks."""
+        del self.index[job.key]
+        self.jobs[job.row] = None
+        for rows in (self.with_pending, self.gate_waiting, self.admitted, self.homeless, self.changed):
+            rows.discard(job.row)
+        self.give_back(job.row)

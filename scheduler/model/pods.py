@@ -1,0 +1,277 @@
+"""Pods into tasks: what a pod asks, where it stands, to whom it belongs, what may be done to it.
+
+A pod event is applied by taking the task out of the books, writing its row anew and booking it again,
+so its cost does not depend on the size of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from volcano_py.scheduler.model.accounts import Batch
+from volcano_py.scheduler.model.classes import Signature
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.kube.objects import Pod
+from volcano_py.scheduler.model.kube.podspec import PodConstraints, pod_constraints
+from volcano_py.scheduler.model.kube.request import nonzero_request, pod_request
+from volcano_py.scheduler.model.kube.times import parse_duration, parse_time
+from volcano_py.scheduler.model.resources import POD_UNIT
+from volcano_py.scheduler.model.tasks import NOWHERE, Status
+
+if TYPE_CHECKING:
+    from volcano_py.scheduler.model.cluster import ClusterState
+
+GROUP: Final = "scheduling.k8s.io/group-name"
+PREEMPTABLE: Final = "volcano.sh/preemptable"
+COOLDOWN: Final = "volcano.sh/cooldown-time"
+ROLE: Final = "volcano.sh/task-spec"
+TASK_PRIORITY: Final = "volcano.sh/task-priority"
+CHECKPOINT: Final = "volcano-py.io/last-checkpoint"
+CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+CRITICAL_PRIORITY: Final = 2_000_000_000
+DEFAULT_PRIORITY: Final = 1
+
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_BY_PHASE: Final = {
+    "Running": Status.RUNNING,
+    "Succeeded": Status.SUCCEEDED,
+    "Failed": Status.FAILED,
+    "Unknown": Status.UNKNOWN,
+}
+
+
+def said(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str | None:
+    """The value of *key*, annotation before label."""
+    return annotations.get(key, labels.get(key))
+
+
+def as_flag(text: str | None) -> bool | None:
+    """A flag as Volcano reads it: unparsable is false; None where nothing is said."""
+    return None if text is None else text in _TRUE
+
+
+def as_seconds(text: str | None) -> float | None:
+    """A duration in seconds; None where nothing (or nothing readable) is said."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return None
+
+
+def status_of(pod: Pod) -> Status:
+    """The task status of *pod* (spec of Volcano, section 1)."""
+    phase = pod.status.phase or "Pending"
+    if pod.metadata.deletion_timestamp is not None and phase in ("Running", "Pending"):
+        return Status.RELEASING
+    if phase == "Pending":
+        return Status.BOUND if pod.spec.node_name else Status.PENDING
+    return _BY_PHASE.get(phase, Status.UNKNOWN)
+
+
+class PodIntake:
+    """Applies pod events to the state."""
+
+    def __init__(self, state: ClusterState, scheduler_names: frozenset[str]) -> None:
+        self.state = state
+        self.scheduler_names = scheduler_names
+
+    def is_ours(self, pod: Pod) -> bool:
+        """Pods that name one of our schedulers, or a group and no scheduler (decisions.md 18)."""
+        name = pod.spec.scheduler_name
+        return name in self.scheduler_names or (not name and GROUP in pod.metadata.annotations)
+
+    def upsert(self, pod: Pod) -> None:
+        """Take in *pod* as it is now; raises ``ObjectError`` on garbage, the pod is then unknown."""
+        known = self.state.tasks.index.get(pod.key)
+        assumed = None
+        if known is not None:
+            assumed = self._assumed(known, pod)
+            self.remove(known)
+        status = status_of(pod)
+        ours = self.is_ours(pod)
+        if self._is_irrelevant(pod, status, ours):
+            return
+        signature, profile = self._signature(pod)
+        task = self._write(pod, signature, status, ours, profile)
+        if assumed is not None:
+            self._stand(task, assumed)
+        self._enter(task)
+
+    def remove(self, task: int) -> None:
+        """Take *task* out of the books and forget it."""
+        state = self.state
+        batch = state.accounts.batch([task])
+        state.accounts.book(batch, -1)
+        job = batch.job
+        state.classes.leave(batch.klass)
+        state.tasks.drop(task)
+        if job is not None:
+            job.tasks.discard(task)
+            state.jobs.changed.add(job.row)
+            if job.group is None and not job.tasks:
+                state.forget_job(job)
+
+    def reclass(self, task: int) -> None:
+        """Intern *task* again after the selectors that look at it changed."""
+        state = self.state
+        pod = state.tasks.pods[task]
+        if pod is None:
+            return
+        state.accounts.book(state.accounts.batch([task]), -1)
+        old = state.classes[int(state.tasks.klass[task])]
+        signature, _ = self._signature(pod)
+        state.tasks.klass[task] = state.classes.intern(signature).row
+        state.classes.leave(old)
+        state.accounts.book(state.accounts.batch([task]), 1)
+
+    def resolve(self, task: int, job: Job | None) -> None:
+        """Write what pod, PodGroup and queue together say of interrupting *task* (decisions.md 19)."""
+        tasks = self.state.tasks
+        pod = tasks.pods[task]
+        if pod is None:
+            return
+        meta = pod.metadata
+        queue = None if job is None or job.queue < 0 else self.state.queues[job.queue]
+        flag = as_flag(said(meta.labels, meta.annotations, PREEMPTABLE))
+        if flag is None and job is not None:
+            flag = job.interruptible
+        if flag is None and queue is not None:
+            flag = queue.interruptible
+        seconds = as_seconds(said(meta.labels, meta.annotations, COOLDOWN))
+        if seconds is None and job is not None:
+            seconds = job.min_run_s
+        if seconds is None:
+            seconds = queue.min_run_s if queue is not None else 0.0
+        critical = bool(tasks.critical[task])
+        tasks.interruptible[task] = flag is not False and not critical
+        tasks.min_run_s[task] = seconds
+
+    def _assumed(self, task: int, pod: Pod) -> tuple[Status, int] | None:
+        """What we decided for *task* and the cluster has not heard yet."""
+        tasks = self.state.tasks
+        same = tasks.uids[task] == pod.uid
+        if not same or tasks.status[task] != Status.BINDING or pod.spec.node_name:
+            return None
+        if status_of(pod) != Status.PENDING:
+            return None
+        return Status.BINDING, int(tasks.node[task])
+
+    def _is_irrelevant(self, pod: Pod, status: Status, ours: bool) -> bool:
+        """Pods that neither hold room nor wait for us."""
+        placed = bool(pod.spec.node_name)
+        if ours:
+            return status == Status.RELEASING and not placed
+        return not placed or status in (Status.SUCCEEDED, Status.FAILED)
+
+    def _signature(self, pod: Pod) -> tuple[Signature, int]:
+        state = self.state
+        shape = state.card_source.shape(pod, pod_request(pod))
+        constraints: PodConstraints = pod_constraints(pod)
+        self._look_at(constraints)
+        profile = state.coupling.profile(pod.metadata.namespace, pod.metadata.labels)
+        signature = Signature(
+            _with_pod(shape.request),
+            _with_pod(shape.charge),
+            nonzero_request(pod),
+            constraints,
+            shape.cards,
+            state.coupling.matched_terms(profile),
+        )
+        return signature, profile
+
+    def _look_at(self, constraints: PodConstraints) -> None:
+        """Pods that *constraints*' selectors look at for the first time get classes of their own."""
+        coupling = self.state.coupling
+        for term in coupling.register(constraints):
+            self.reclass_profiles(coupling.profiles_matching(term))
+
+    def reclass_profiles(self, profiles: Collection[int]) -> None:
+        """Other selectors look at pods of *profiles* than did before: intern them again."""
+        if not profiles:
+            return
+        tasks = self.state.tasks
+        seen = np.isin(tasks.profile[: tasks.size], np.array(sorted(profiles), np.int32))
+        for task in np.flatnonzero(seen).tolist():
+            self.reclass(task)
+
+    def _write(self, pod: Pod, signature: Signature, status: Status, ours: bool, profile: int) -> int:
+        state, meta = self.state, pod.metadata
+        tasks = state.tasks
+        task = tasks.take(pod.key, pod.uid, said(meta.labels, meta.annotations, ROLE) or "")
+        tasks.pods[task] = pod
+        tasks.profile[task] = profile
+        klass = state.classes.intern(signature)
+        tasks.klass[task] = klass.row
+        tasks.best_effort[task] = klass.best_effort
+        tasks.created[task] = meta.creation_timestamp
+        tasks.started[task] = pod.status.start_time or 0.0
+        tasks.checkpoint[task] = _time(meta.annotations.get(CHECKPOINT))
+        tasks.gated[task] = bool(pod.spec.scheduling_gates)
+        tasks.priority[task] = self.priority_of(pod)
+        tasks.critical[task] = self._is_critical(pod)
+        job = self._job_of(pod) if ours else None
+        if job is not None:
+            tasks.job[task] = job.row
+            job.tasks.add(task)
+        self._stand(task, (status, state.nodes.row(pod.spec.node_name) if pod.spec.node_name else NOWHERE))
+        self.resolve(task, job)
+        return task
+
+    def _stand(self, task: int, where: tuple[Status, int]) -> None:
+        tasks = self.state.tasks
+        tasks.status[task], tasks.node[task] = where
+
+    def _enter(self, task: int) -> None:
+        state = self.state
+        node, pod = int(state.tasks.node[task]), state.tasks.pods[task]
+        klass = state.classes[int(state.tasks.klass[task])]
+        if node != NOWHERE and pod is not None and klass.cards is not None:
+            choice = state.card_source.recorded(pod, state.cards.specs.get(node, ()))
+            if choice is not None:
+                state.tasks.slices[task] = choice
+        state.accounts.book(state.accounts.batch([task]), 1)
+
+    def _job_of(self, pod: Pod) -> Job | None:
+        group = pod.metadata.annotations.get(GROUP)
+        return None if not group else self.state.jobs.take(f"{pod.metadata.namespace}/{group}")
+
+    def priority_of(self, pod: Pod) -> int:
+        """The pod's priority as admission would resolve it, unless Volcano's annotation says otherwise."""
+        text = pod.metadata.annotations.get(TASK_PRIORITY)
+        if text is not None and text.lstrip("+-").isdigit():
+            return int(text)
+        if pod.spec.priority is not None:
+            return pod.spec.priority
+        return self.state.priority_value(pod.spec.priority_class_name, DEFAULT_PRIORITY)
+
+    def _is_critical(self, pod: Pod) -> bool:
+        return (
+            pod.spec.priority_class_name in CRITICAL_CLASSES
+            or pod.metadata.namespace == "kube-system"
+            or (pod.spec.priority or 0) >= CRITICAL_PRIORITY
+        )
+
+
+def _with_pod(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """*amounts* without zeros and with the pod itself, sorted."""
+    return tuple(sorted([(k, v) for k, v in amounts.items() if v and k != "pods"] + [("pods", POD_UNIT)]))
+
+
+def _time(text: str | None) -> float:
+    try:
+        return parse_time(text) if text else 0.0
+    except ValueError:
+        return 0.0
+
+
+def by_class_and_status(state: ClusterState, tasks: set[int]) -> list[Batch]:
+    """*tasks* of one job as batches."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for task in sorted(tasks):
+        groups.setdefault((int(state.tasks.klass[task]), int(state.tasks.status[task])), []).append(task)
+    return [state.accounts.batch(np.array(group, np.int32)) for group in groups.values()]

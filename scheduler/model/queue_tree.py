@@ -1,0 +1,132 @@
+"""Queue objects into queue rows: amounts, parents, and what is wrong with the tree.
+
+Who is wrong is marked and takes no jobs; everybody else goes on (decisions.md 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from volcano_py.crds.quantity import QuantityError, to_base
+from volcano_py.crds.queue import Queue as QueueObject
+from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.queues import ROOT, Queue, QueueTable
+from volcano_py.scheduler.model.resources import UNLIMITED
+
+DEFAULT_QUEUE: Final = "default"
+
+
+def put_queue(table: QueueTable, source: QueueObject) -> Queue:
+    """Write *source* into its row, new or known; raises ``ObjectError`` on amounts beyond counting."""
+    name = source.metadata.name
+    spec = source.spec
+    guarantee = _amounts(spec.guarantee_resources, "spec.guarantee.resource")
+    capability = _amounts(spec.max_resources, "spec.capability")
+    deserved = _amounts(spec.deserved or {}, "spec.deserved")
+    queue = table.named(name) or _new(table, name)
+    queue.object = source
+    queue.weight, queue.priority, queue.parent = spec.weight, spec.priority or 0, spec.parent or ""
+    queue.reclaimable = spec.reclaimable is not False
+    queue.interruptible, queue.lend_min = spec.interruptible, bool(spec.lend_min)
+    queue.min_run_s = spec.min_run_time_s
+    queue.created = source.metadata.created
+    queue.state = (source.status.state if source.status else "") or "Open"
+    queue.open = queue.state == "Open"
+    vocabulary = table.vocabulary
+    table.weight[queue.row] = spec.weight
+    for column, amounts, unset in (
+        ("guarantee", guarantee, 0),
+        ("capability", capability, UNLIMITED),
+        ("deserved", deserved, -1),
+    ):
+        columns = {vocabulary.column(resource): amount for resource, amount in amounts.items()}
+        array = getattr(table, column)
+        array[queue.row] = unset
+        for index, amount in columns.items():
+            array[queue.row, index] = amount
+    table.epoch += 1
+    return queue
+
+
+def implied_queue(table: QueueTable, name: str, weight: int = 1) -> Queue:
+    """The queue *name* as it is made where no object defines it (``root``, ``default``)."""
+    queue = _new(table, name)
+    queue.weight = weight
+    table.weight[queue.row] = weight
+    return queue
+
+
+def drop_queue(table: QueueTable, queue: Queue) -> None:
+    """Forget *queue*; its jobs wait for a queue of that name."""
+    del table.index[queue.name]
+    table.queues[queue.row] = None
+    table.give_back(queue.row)
+    table.epoch += 1
+
+
+Tree = dict[int, tuple[tuple[int, ...], str]]
+"""Queue row -> (rows from it outwards, what is wrong with it)."""
+
+
+def plan_tree(table: QueueTable) -> Tree:
+    """Paths and problems of every queue as its objects now say; nothing is changed."""
+    return {queue.row: _path(table, queue) for queue in table.live()}
+
+
+def adopt_tree(table: QueueTable, tree: Tree) -> None:
+    """Make *tree* the one in force; jobs of queues whose path changes must be out of the books."""
+    queues = table.live()
+    for queue in queues:
+        queue.children.clear()
+    for queue in queues:
+        queue.path, queue.spec_problem = tree[queue.row]
+        parent = table.named(queue.parent) if queue.parent else None
+        if parent is not None and parent is not queue:
+            parent.children.append(queue.row)
+    table.epoch += 1
+
+
+def _new(table: QueueTable, name: str) -> Queue:
+    row = table.take_row()
+    queue = Queue(row, name, path=(row,))
+    if row == len(table.queues):
+        table.queues.append(queue)
+    else:
+        table.queues[row] = queue
+    table.index[name] = row
+    return queue
+
+
+def _path(table: QueueTable, queue: Queue) -> tuple[tuple[int, ...], str]:
+    """Rows from *queue* outwards and what is wrong; a wrong queue's path is itself only."""
+    path = [queue.row]
+    seen = [queue.name]
+    here = queue
+    while here.parent:
+        if here.parent in seen:
+            circle = " -> ".join([*seen[seen.index(here.parent) :], here.parent])
+            return (queue.row,), f"queue {queue.name}: parents form a circle: {circle}"
+        above = table.named(here.parent)
+        if above is None:
+            if here.parent == ROOT:
+                break
+            return (queue.row,), f"queue {queue.name}: parent queue {here.parent} does not exist"
+        path.append(above.row)
+        seen.append(above.name)
+        here = above
+    return tuple(path), ""
+
+
+def _amounts(amounts: Mapping[str, str] | None, field: str) -> dict[str, int]:
+    """Base units of *amounts*."""
+    problems = []
+    result = {}
+    for resource, text in (amounts or {}).items():
+        try:
+            result[resource] = to_base(resource, text)
+        except QuantityError as error:
+            problems.append(Problem(f"{field}.{resource}", str(error)))
+    if problems:
+        raise ObjectError(*problems)
+    return result

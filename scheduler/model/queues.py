@@ -1,0 +1,113 @@
+"""Queues: a tree with limits, and what every queue holds.
+
+Columns are kept for every queue with its descendants' amounts included, so a limit at an ancestor is
+one row to look at. A queue that is wrong (a circle, a missing parent) carries the problem as text and
+takes no jobs; the others go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from volcano_py.crds.queue import Queue as QueueObject
+from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Vocabulary
+from volcano_py.scheduler.model.rows import Column, Rows
+
+ROOT: Final = "root"
+
+
+@dataclass(eq=False, slots=True)
+class Queue:
+    """What a queue is told; amounts stand in the table's columns at ``row``.
+
+    Attributes:
+        spec_problem: why no job of this queue may be placed, or "".
+        path: rows from this queue up to the outermost ancestor, itself first.
+        jobs: rows of jobs that name the queue and are not finished.
+        stated_deserved: resources for which ``deserved`` or ``min`` says something.
+    """
+
+    row: int
+    name: str
+    weight: int = 1
+    priority: int = 0
+    parent: str = ""
+    open: bool = True
+    state: str = "Open"
+    reclaimable: bool = True
+    interruptible: bool | None = None
+    lend_min: bool = False
+    min_run_s: float = 0.0
+    created: float = 0.0
+    spec_problem: str = ""
+    path: tuple[int, ...] = ()
+    children: list[int] = field(default_factory=list)
+    jobs: set[int] = field(default_factory=set)
+    object: QueueObject | None = None
+
+    @property
+    def leaf(self) -> bool:
+        """Holds jobs rather than queues."""
+        return not self.children
+
+
+class QueueTable(Rows):
+    """All queues.
+
+    Attributes:
+        guarantee: (Q, R) ``min``; 0 where nothing is said.
+        capability: (Q, R) ``max``; ``UNLIMITED`` where nothing is said.
+        deserved: (Q, R) as stated, -1 where nothing is said.
+        allocated: (Q, R) charges of tasks that hold a node, terminating ones included.
+        releasing: (Q, R) the terminating part of it.
+        pipelined: (Q, R) charges of tasks promised room that is being released.
+        firm: (Q, R) the part of allocated + pipelined that may not be interrupted.
+        pending: (Q, R) charges of pending tasks of admitted and waiting jobs.
+        inqueue: (Q, R) minResources of admitted groups not yet running (see ``accounts``).
+    """
+
+    COLUMNS: ClassVar = {
+        "guarantee": Column(np.int64, per_resource=True),
+        "capability": Column(np.int64, UNLIMITED, per_resource=True),
+        "deserved": Column(np.int64, -1, per_resource=True),
+        "allocated": Column(np.int64, per_resource=True),
+        "releasing": Column(np.int64, per_resource=True),
+        "pipelined": Column(np.int64, per_resource=True),
+        "firm": Column(np.int64, per_resource=True),
+        "pending": Column(np.int64, per_resource=True),
+        "weight": Column(np.float64),
+    }
+    guarantee: Ints
+    capability: Ints
+    deserved: Ints
+    allocated: Ints
+    releasing: Ints
+    pipelined: Ints
+    firm: Ints
+    pending: Ints
+    weight: NDArray[np.float64]
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        self.index: dict[str, int] = {}
+        self.queues: list[Queue | None] = []
+        self.epoch = 0
+
+    def __getitem__(self, row: int) -> Queue:
+        found = self.queues[row]
+        if found is None:
+            raise KeyError(row)
+        return found
+
+    def named(self, name: str) -> Queue | None:
+        """The queue called *name*, if there is one."""
+        row = self.index.get(name)
+        return None if row is None else self.queues[row]
+
+    def live(self) -> list[Queue]:
+        """All queues, by name."""
+        return [self[self.index[name]] for name in sorted(self.index)]
