@@ -91,7 +91,8 @@ def _with_roles(session: Session, job: Job, sheet: Worksheet, lacking: int) -> l
     waiting = []
     while (task := sheet.next(session)) is not None:
         waiting.append(task)
-    first, others = [], []
+    first: list[int] = []
+    others: list[int] = []
     for task in waiting:
         needed = short.get(roles[task], 0) > 0
         if needed:

@@ -103,7 +103,7 @@ class Ladder:
     @property
     def rungs(self) -> int:
         """Pods ahead that a row is known for; 1 means: book each pod before taking the next."""
-        return self._rungs.shape[1]
+        return int(self._rungs.shape[1])
 
     @property
     def cells(self) -> int:

@@ -20,7 +20,7 @@ from volcano_py.scheduler.framework.view import NodeView, view_of
 from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
-from volcano_py.scheduler.model.resources import Mask, Rows32
+from volcano_py.scheduler.model.resources import Mask, Rows32, Scores
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -209,10 +209,10 @@ class Placer:
         nodes = self.state.nodes
         if self._leaving_at != nodes.epoch:
             self._leaving_at = nodes.epoch
-            self._leaving_mask = (nodes.releasing[nodes.order] > 0).any(axis=1)
+            self._leaving_mask = np.any(nodes.releasing[nodes.order] > 0, axis=1)
         return self._leaving_mask
 
-    def _pick(self, klass: TaskClass, rows: Rows32, scores: np.ndarray, view: NodeView) -> int:  # type: ignore[type-arg]
+    def _pick(self, klass: TaskClass, rows: Rows32, scores: Scores, view: NodeView) -> int:
         total = scores.copy()
         for scorer in self._scorers:
             if scorer.scope == Scope.CLUSTER and scorer.applies(klass):

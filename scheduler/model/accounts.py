@@ -134,13 +134,15 @@ class Accounts:
         """Node amounts; ``used`` for whoever holds a node, ``pipelined`` for promises."""
         nodes = self.nodes
         rows: Rows32 | int
+        times: Ints | int
+        amount: Ints
         if len(batch.nodes) == 1:
             rows, times = int(batch.nodes[0]), sign
-            amount: Ints = batch.klass.request if sign == 1 else -batch.klass.request
+            amount = batch.klass.request if sign == 1 else -batch.klass.request
         else:
             rows, counts = np.unique(batch.nodes, return_counts=True)
             times = sign * counts
-            amount = times[:, None] * batch.klass.request
+            amount = sign * counts[:, None] * batch.klass.request
         if batch.status == Status.PIPELINED:
             nodes.pipelined[rows] += amount
         else:
