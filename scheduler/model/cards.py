@@ -11,12 +11,14 @@ the device plugin's business; the model meets it as a ``CardSource``.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.objects import Node, Pod
 from volcano_py.scheduler.model.resources import Ints, Mask
 
@@ -77,24 +79,41 @@ class CardChoice:
         holds: what is booked, one entry a card.
         charge: what queue and job are charged with, if it differs from the class's charge
             (resource, base units), else None.
+        problems: what of a record was doubtful.
     """
 
     slices: tuple[Slice, ...]
     holds: tuple[CardHold, ...]
     charge: tuple[tuple[str, int], ...] | None = None
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PodShape:
-    """A pod's request with its card asks taken apart (base units)."""
+    """A pod's request with its card asks taken apart (base units).
+
+    Attributes:
+        problems: what of the ask was doubtful but usable.
+    """
 
     request: Mapping[str, int]
     charge: Mapping[str, int]
     cards: Hashable = None
+    problems: tuple[Problem, ...] = ()
 
 
 class CardSource(Protocol):
     """What the model asks a device plugin about objects."""
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Resource names that mean the same as another one."""
+
+    def sees(self, largest_mib: int) -> bool:
+        """The largest card of the cluster has this memory; True if earlier shapes are out of date."""
+
+    def offers(self, amounts: Mapping[str, int], specs: Sequence[CardSpec]) -> Mapping[str, int]:
+        """What a node with *specs* that states *amounts* has in its columns (base units)."""
 
     def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
         """Take *pod*'s card asks out of its *request*; raises ``ObjectError`` on garbage."""
@@ -109,6 +128,16 @@ class CardSource(Protocol):
 class NoCards:
     """The source where no device plugin is configured: card names are plain resources."""
 
+    aliases: Mapping[str, str] = MappingProxyType({})
+
+    def sees(self, largest_mib: int) -> bool:
+        """Shapes never depend on cards."""
+        return False
+
+    def offers(self, amounts: Mapping[str, int], specs: Sequence[CardSpec]) -> Mapping[str, int]:
+        """What the node states."""
+        return amounts
+
     def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
         """The request as it is."""
         return PodShape(request, request)
@@ -120,6 +149,15 @@ class NoCards:
     def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:
         """No slices."""
         return None
+
+
+def moved(choice: CardChoice, old: Sequence[CardSpec], new: Sequence[CardSpec]) -> CardChoice:
+    """*choice* among the cards *old* of a node that now reports *new*; what is gone is dropped."""
+    found = {spec.uuid: at for at, spec in enumerate(new)}
+    at = {before: found[spec.uuid] for before, spec in enumerate(old) if spec.uuid in found}
+    slices = tuple(replace(part, card=at[part.card]) for part in choice.slices if part.card in at)
+    holds = tuple(replace(hold, card=at[hold.card]) for hold in choice.holds if hold.card in at)
+    return replace(choice, slices=slices, holds=holds)
 
 
 _KINDS: Final = ("used", "leaving", "promised")

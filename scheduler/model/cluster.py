@@ -15,7 +15,7 @@ import numpy as np
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.crds.queue import Queue as QueueObject
 from volcano_py.scheduler.model.accounts import Accounts
-from volcano_py.scheduler.model.cards import CardSource, CardTable, NoCards
+from volcano_py.scheduler.model.cards import CardSource, CardSpec, CardTable, NoCards, moved
 from volcano_py.scheduler.model.classes import ClassTable
 from volcano_py.scheduler.model.coupling import Coupling
 from volcano_py.scheduler.model.groups import INQUEUE, PENDING, GroupIntake
@@ -47,6 +47,7 @@ class ClusterState:
 
     Attributes:
         problems: "Kind namespace/name" -> what is wrong; such an object counts as absent.
+        doubts: the same key -> what was wrong but could be read some way; the object is used.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class ClusterState:
         self.queues = QueueTable(self.vocabulary)
         self.accounts = Accounts(self.tasks, self.nodes, self.cards, self.classes, self.jobs, self.queues)
         self.card_source: CardSource = card_source or NoCards()
+        for alias, name in self.card_source.aliases.items():
+            self.vocabulary.alias(alias, name)
         self.coupling = Coupling(self.tasks, self.nodes, self.classes)
         self.ports = HostPorts(self.tasks, self.nodes)
         self.volumes = Volumes(self.tasks, self.nodes)
@@ -74,6 +77,7 @@ class ClusterState:
         self.groups = GroupIntake(self)
         self.priority_classes: dict[str, PriorityClass] = {}
         self.problems: dict[str, list[Problem]] = {}
+        self.doubts: dict[str, list[Problem]] = {}
         self._total: tuple[int, Ints] | None = None
         implied_queue(self.queues, DEFAULT_QUEUE)
         adopt_tree(self.queues, plan_tree(self.queues))
@@ -100,9 +104,17 @@ class ClusterState:
         self.problems[f"{kind} {key}"] = problems
         return problems
 
+    def doubt(self, kind: str, key: str, problems: Iterable[Problem]) -> None:
+        """Note what is doubtful about an object that is used all the same."""
+        for problem in problems:
+            noted = self.doubts.setdefault(f"{kind} {key}", [])
+            if problem not in noted:
+                noted.append(problem)
+
     def delete(self, kind: str, key: str) -> None:
         """The object is gone; unknown ones are fine."""
         self.problems.pop(f"{kind} {key}", None)
+        self.doubts.pop(f"{kind} {key}", None)
         if kind == "Pod":
             task = self.tasks.index.get(key)
             if task is not None:
@@ -198,8 +210,8 @@ class ClusterState:
 
     def _put_node(self, node: Node) -> None:
         nodes = self.nodes
-        amounts = node_allocatable(node)
-        specs = self.card_source.cards_of(node)
+        specs = self._cards_of(node)
+        amounts = self.card_source.offers(node_allocatable(node), specs)
         row = nodes.row(node.name)
         known = nodes.objects[row]
         nodes.objects[row] = node
@@ -218,20 +230,42 @@ class ClusterState:
         if tuple(specs) != self.cards.specs.get(row, ()):
             self._replace_cards(row, tuple(specs))
 
-    def _replace_cards(self, row: int, specs: tuple[Any, ...]) -> None:
+    def _cards_of(self, node: Node) -> tuple[CardSpec, ...]:
+        """What *node* registers; a register that can't be read leaves a node without cards."""
+        self.doubts.pop(f"Node {node.name}", None)
+        try:
+            return tuple(self.card_source.cards_of(node))
+        except ObjectError as error:
+            self.doubt("Node", node.name, error.problems)
+            return ()
+
+    def _replace_cards(self, row: int, specs: tuple[CardSpec, ...]) -> None:
         """New cards on node *row*: what its pods hold is read again from their records."""
         tasks = self.tasks
         held = [int(t) for t in np.flatnonzero(tasks.node[: tasks.size] == row) if tasks.klass[t] != NOWHERE]
         held = [t for t in held if self.classes[int(tasks.klass[t])].cards is not None]
         for task in held:
             self.accounts.book(self.accounts.batch([task]), -1)
+        before = self.cards.specs.get(row, ())
         self.cards.set_cards(row, specs)
         for task in held:
-            pod = tasks.pods[task]
-            choice = None if pod is None else self.card_source.recorded(pod, specs)
-            if choice is not None:
-                tasks.slices[task] = choice
+            self._hold_again(task, before, specs)
             self.accounts.book(self.accounts.batch([task]), 1)
+        if self.card_source.sees(int(self.cards.memory.max(initial=0))):
+            with_cards = [k.row for k in self.classes.classes if k is not None and k.cards is not None]
+            for task in np.flatnonzero(np.isin(tasks.klass[: tasks.size], with_cards)).tolist():
+                self.pods.reclass(task)
+
+    def _hold_again(self, task: int, before: tuple[CardSpec, ...], specs: tuple[CardSpec, ...]) -> None:
+        """What *task* holds of the cards *specs* that replace *before* on its node."""
+        pod, held = self.tasks.pods[task], self.tasks.slices.get(task)
+        if pod is not None and pod.spec.node_name:
+            held = self.card_source.recorded(pod, specs) or held
+        elif held is not None:
+            held = moved(held, before, specs)
+        if held is not None:
+            self.tasks.slices[task] = held
+            self.doubt("Pod", self.tasks.keys[task], held.problems)
 
     def _delete_node(self, name: str) -> None:
         """Pods still said to be there keep their row, so that a node that comes back is not empty."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from volcano_py.scheduler.model.accounts import Batch
+from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import Signature
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.objects import Pod
@@ -88,9 +89,11 @@ class PodIntake:
     def upsert(self, pod: Pod) -> None:
         """Take in *pod* as it is now; raises ``ObjectError`` on garbage, the pod is then unknown."""
         known = self.state.tasks.index.get(pod.key)
-        assumed = None
+        self.state.doubts.pop(f"Pod {pod.key}", None)
+        assumed = held = None
         if known is not None:
             assumed = self._assumed(known, pod)
+            held = self.state.tasks.slices.get(known)
             self.remove(known)
         status = status_of(pod)
         ours = self.is_ours(pod)
@@ -100,7 +103,7 @@ class PodIntake:
         task = self._write(pod, signature, status, ours, profile)
         if assumed is not None:
             self._stand(task, assumed)
-        self._enter(task)
+        self._enter(task, None if assumed is None else held)
 
     def remove(self, task: int) -> None:
         """Take *task* out of the books and forget it."""
@@ -171,6 +174,7 @@ class PodIntake:
     def _signature(self, pod: Pod) -> tuple[Signature, int]:
         state = self.state
         shape = state.card_source.shape(pod, pod_request(pod))
+        state.doubt("Pod", pod.key, shape.problems)
         constraints: PodConstraints = pod_constraints(pod)
         self._look_at(constraints)
         profile = state.coupling.profile(pod.metadata.namespace, pod.metadata.labels)
@@ -226,14 +230,16 @@ class PodIntake:
         tasks = self.state.tasks
         tasks.status[task], tasks.node[task] = where
 
-    def _enter(self, task: int) -> None:
+    def _enter(self, task: int, decided: CardChoice | None) -> None:
+        """Book a new row; its cards are those *decided* here, else what the pod's record says."""
         state = self.state
         node, pod = int(state.tasks.node[task]), state.tasks.pods[task]
         klass = state.classes[int(state.tasks.klass[task])]
         if node != NOWHERE and pod is not None and klass.cards is not None:
-            choice = state.card_source.recorded(pod, state.cards.specs.get(node, ()))
+            choice = decided or state.card_source.recorded(pod, state.cards.specs.get(node, ()))
             if choice is not None:
                 state.tasks.slices[task] = choice
+                state.doubt("Pod", pod.key, choice.problems)
         state.accounts.book(state.accounts.batch([task]), 1)
 
     def _job_of(self, pod: Pod) -> Job | None:

@@ -49,6 +49,10 @@ class Vocabulary:
         self.width: int = _FIRST_WIDTH
         self._widened: list[Callable[[int], None]] = []
 
+    def alias(self, name: str, column_of: str) -> None:
+        """From now on *name* means the column of *column_of*."""
+        self.columns[name] = self.column(column_of)
+
     def on_widen(self, callback: Callable[[int], None]) -> None:
         """Call *callback* with the new width whenever vectors get longer."""
         self._widened.append(callback)
