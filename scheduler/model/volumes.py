@@ -64,6 +64,7 @@ class Volumes:
         self.capacities: dict[str, CSIStorageCapacity] = {}
         self.objects_version = 0
         self.version = 0
+        self._bound_to: dict[str, set[str]] = {}
         self._uses: dict[str, Tally] = {}
         self._templates: dict[str, EphemeralClaim] = {}
         self._attached_as: dict[str, Attachment | None] = {}
@@ -72,11 +73,14 @@ class Volumes:
 
     # -- objects --------------------------------------------------------------------------------
 
-    def upsert(self, item: Any) -> None:  # noqa: ANN401 - any kind may come; those of no concern are passed over
-        """Take in a storage object. Raises ``ObjectError`` naming the field of what is wrong."""
+    def upsert(self, item: Any) -> None:
+        """Take in a storage object; other kinds are of no concern here.
+
+        Raises ``ObjectError`` naming the field of what is wrong.
+        """
         if isinstance(item, PersistentVolumeClaim):
             claim = read_claim(item)
-            self._change(lambda: self.claims.__setitem__(claim.key, claim), [claim.key])
+            self._change(lambda: self._put_claim(claim.key, claim), [claim.key])
         elif isinstance(item, PersistentVolume):
             record = read_volume(item)
             self._change(lambda: self.volumes.__setitem__(record.name, record), self._users_of(record.name))
@@ -89,7 +93,7 @@ class Volumes:
     def delete(self, kind: str, key: str) -> None:
         """The object is gone; unknown ones are fine."""
         if kind == "PersistentVolumeClaim":
-            self._change(lambda: self.claims.pop(key, None), [key])
+            self._change(lambda: self._put_claim(key, None), [key])
         elif kind == "PersistentVolume":
             self._change(lambda: self.volumes.pop(key, None), self._users_of(key))
         elif kind == "StorageClass":
@@ -230,9 +234,19 @@ class Volumes:
                 if amount:
                     self._attach(volume, status, where, _ONE * (sign * amount))
 
+    def _put_claim(self, key: str, claim: Claim | None) -> None:
+        """*claim* is what is known of *key* from now on (None: nothing)."""
+        old = self.claims.pop(key, None)
+        if old is not None and old.volume:
+            self._bound_to[old.volume].discard(key)
+        if claim is not None:
+            self.claims[key] = claim
+            if claim.volume:
+                self._bound_to.setdefault(claim.volume, set()).add(key)
+
     def _users_of(self, volume: str) -> list[str]:
-        """Claims in use that are bound to *volume*."""
-        return [key for key in self._uses if key in self.claims and self.claims[key].volume == volume]
+        """Claims that name *volume*."""
+        return sorted(self._bound_to.get(volume, ()))
 
     def _plain(self, kind: str) -> dict[str, Any]:
         tables: dict[str, dict[str, Any]] = {
