@@ -113,7 +113,7 @@ class Statement:
 
     def _bind(self, tasks: Rows32, reason: str) -> list[Decision]:
         state = self.session.state
-        state.accounts.move(tasks, Status.BINDING, state.tasks.node[tasks])
+        state.accounts.bind(tasks)
         for task in tasks.tolist():
             state.tasks.nominated.pop(task, None)
         return [bind(state, task, self.action, reason) for task in tasks.tolist()]

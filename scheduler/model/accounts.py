@@ -109,6 +109,15 @@ class Accounts:
         self.book(Batch(before.tasks, before.klass, before.job, status, where), 1)
         return before, held
 
+    def bind(self, tasks: Rows32) -> None:
+        """Allocated *tasks* (one job) become ``BINDING``: no amount changes, only what they are called."""
+        self.tasks.status[tasks] = Status.BINDING
+        job = self.jobs[int(self.tasks.job[tasks[0]])]
+        rows = tasks.tolist()
+        for status, sign in ((Status.ALLOCATED, -1), (Status.BINDING, 1)):
+            job.counts[status] += sign * len(rows)
+            self._book_roles(job, rows, status, sign)
+
     def _choices(self, batch: Batch) -> Choices:
         if batch.klass.cards is None:
             return None
