@@ -78,8 +78,9 @@ def fill(total: Ints, weight: Ints, floor: Ints, cap: Ints) -> Ints:
     share = _portion(rest, weight, np.where(rising, weight, 0).sum(axis=0))
     result: Ints = np.where(rising, np.clip(share, floor, cap), settled)
     ceiling = np.maximum(total, floor.sum(axis=0))
-    while (over := result.sum(axis=0) > ceiling).any():  # the level is a float: take its error back
-        result = np.where(over & rises, np.maximum(result - 1, floor), result)
+    while (over := result.sum(axis=0) - ceiling).max(initial=0) > 0:  # the level is a float: mend its error
+        step = -(-np.maximum(over, 0) // len(result))
+        result = np.where(rises, np.maximum(result - step, floor), result)
     return result
 
 
@@ -93,7 +94,9 @@ def _level(total: Ints, weight: Ints, floor: Ints, cap: Ints) -> np.ndarray[tupl
     order = np.argsort(points, axis=0, kind="stable")
     points = np.take_along_axis(points, order, axis=0)
     slope = np.take_along_axis(np.concatenate([speed, -speed]), order, axis=0).cumsum(axis=0)
-    poured = np.concatenate([np.zeros((1, len(total))), (slope[:-1] * np.diff(points, axis=0)).cumsum(axis=0)])
+    poured = np.concatenate(
+        [np.zeros((1, len(total))), (slope[:-1] * np.diff(points, axis=0)).cumsum(axis=0)]
+    )
     spare = (total - floor.sum(axis=0)).astype(np.float64)
     last = np.maximum((poured < spare).sum(axis=0) - 1, 0)
     columns = np.arange(len(total))
