@@ -90,6 +90,27 @@ class ClusterState:
         Returns:
             What is wrong with it; the object is then treated as absent and listed in ``problems``.
         """
+        problems = self._upsert(item)
+        self.pods.flush()
+        return problems
+
+    def upsert_all(self, items: Iterable[Any]) -> dict[str, list[Problem]]:
+        """As ``upsert`` for many, in order; pods that come together are booked together.
+
+        Returns:
+            What is wrong, by "Kind namespace/name".
+        """
+        wrong = {}
+        for item in items:
+            if not isinstance(item, Pod):
+                self.pods.flush()
+            problems = self._upsert(item)
+            if problems:
+                wrong[f"{type(item).__name__} {key_of(item)}"] = problems
+        self.pods.flush()
+        return wrong
+
+    def _upsert(self, item: Any) -> list[Problem]:
         kind, key = type(item).__name__, key_of(item)
         try:
             self._apply(item)
