@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from volcano_py.scheduler.model.kube.constraints import EphemeralClaim
-from volcano_py.scheduler.model.kube.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from volcano_py.scheduler.model.kube.objects import (
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from volcano_py.scheduler.model.kube.request import storage_bytes
 from volcano_py.scheduler.model.kube.selectors import (
     LabelSelector,
@@ -110,6 +115,20 @@ class VolumeRecord:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CapacityReport:
+    """Free storage of a class in some nodes.
+
+    Attributes:
+        topology: the nodes.
+        largest: bytes of the largest volume that can be made; 0 where nothing is said.
+    """
+
+    storage_class: str
+    topology: LabelSelector
+    largest: int
+
+
 def read_claim(source: PersistentVolumeClaim) -> Claim:
     """*source* in checked form. Raises ``ObjectError`` naming the field."""
     spec, meta = source.spec, source.metadata
@@ -154,6 +173,18 @@ def read_volume(source: PersistentVolume) -> VolumeRecord:
         zones=tuple((k, frozenset(labels[k].split(_ZONE_SEPARATOR))) for k in ZONE_LABELS if k in labels),
         attachment=_attachment(source),
         available=source.status.phase in ("", "Available"),
+    )
+
+
+def read_capacity(source: CSIStorageCapacity) -> CapacityReport:
+    """*source* in checked form. Raises ``ObjectError`` naming the field."""
+    largest = source.maximum_volume_size is not None
+    written = source.maximum_volume_size if largest else source.capacity
+    field = "maximumVolumeSize" if largest else "capacity"
+    return CapacityReport(
+        storage_class=source.storage_class_name,
+        topology=label_selector(source.node_topology, "nodeTopology"),
+        largest=0 if written is None else storage_bytes(written, field),
     )
 
 

@@ -29,11 +29,13 @@ from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.resources import Ints, Rows32
 from volcano_py.scheduler.model.storage import (
     Attachment,
+    CapacityReport,
     Claim,
     VolumeRecord,
     claim_of_template,
     driver_of,
     is_default,
+    read_capacity,
     read_claim,
     read_volume,
 )
@@ -61,7 +63,7 @@ class Volumes:
         self.classes: dict[str, StorageClass] = {}
         self.csi_nodes: dict[str, CSINode] = {}
         self.drivers: dict[str, CSIDriver] = {}
-        self.capacities: dict[str, CSIStorageCapacity] = {}
+        self.capacities: dict[str, CapacityReport] = {}
         self.objects_version = 0
         self.version = 0
         self._bound_to: dict[str, set[str]] = {}
@@ -86,9 +88,13 @@ class Volumes:
             self._change(lambda: self.volumes.__setitem__(record.name, record), self._users_of(record.name))
         elif isinstance(item, StorageClass):
             self._change(lambda: self.classes.__setitem__(item.name, item), list(self._uses))
-        elif isinstance(item, (CSINode, CSIDriver, CSIStorageCapacity)):
-            table: dict[str, Any] = self._plain(type(item).__name__)
-            self._change(lambda: table.__setitem__(item.key, item), [])
+        elif isinstance(item, CSIStorageCapacity):
+            report = read_capacity(item)
+            self._change(lambda: self.capacities.__setitem__(item.key, report), [])
+        elif isinstance(item, CSINode):
+            self._change(lambda: self.csi_nodes.__setitem__(item.name, item), [])
+        elif isinstance(item, CSIDriver):
+            self._change(lambda: self.drivers.__setitem__(item.name, item), [])
 
     def delete(self, kind: str, key: str) -> None:
         """The object is gone; unknown ones are fine."""
@@ -98,9 +104,12 @@ class Volumes:
             self._change(lambda: self.volumes.pop(key, None), self._users_of(key))
         elif kind == "StorageClass":
             self._change(lambda: self.classes.pop(key, None), list(self._uses))
-        elif kind in ("CSINode", "CSIDriver", "CSIStorageCapacity"):
-            table = self._plain(kind)
-            self._change(lambda: table.pop(key, None), [])
+        elif kind == "CSIStorageCapacity":
+            self._change(lambda: self.capacities.pop(key, None), [])
+        elif kind == "CSINode":
+            self._change(lambda: self.csi_nodes.pop(key, None), [])
+        elif kind == "CSIDriver":
+            self._change(lambda: self.drivers.pop(key, None), [])
 
     # -- questions ------------------------------------------------------------------------------
 
@@ -247,11 +256,3 @@ class Volumes:
     def _users_of(self, volume: str) -> list[str]:
         """Claims that name *volume*."""
         return sorted(self._bound_to.get(volume, ()))
-
-    def _plain(self, kind: str) -> dict[str, Any]:
-        tables: dict[str, dict[str, Any]] = {
-            "CSINode": self.csi_nodes,
-            "CSIDriver": self.drivers,
-            "CSIStorageCapacity": self.capacities,
-        }
-        return tables[kind]
