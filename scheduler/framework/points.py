@@ -189,7 +189,7 @@ class Points:
         self.overused: Point[Callable[[Queue], Refusal | None]] = point("overused", "enabledOverused")
         self.allocatable: Point[Callable[[Queue, TaskClass, bool, bool], Room]] = point("allocatable", None)
         self.preemptive: Point[Callable[[Queue, Ints, bool], Refusal | None]] = point("preemptive", None)
-        # Victims: votes choose, protection vetoes.
+        # Victims: votes choose (True: give up), protection vetoes (True: protected, and why).
         self.preemptable: Point[Callable[[Claim, Rows32], VictimVote]] = point(
             "preemptable", "enablePreemptable"
         )
