@@ -23,10 +23,12 @@ class Plugin:
         name: the name in the configuration file.
         ARGUMENTS: argument key -> one line with its meaning, unit and default. A key that ends in
             ``*`` allows every key with that beginning. Anything else in the file is an error.
+        UNAVAILABLE: flag (``enableXxx``) that may not be switched on -> why not.
     """
 
     name: ClassVar[str]
     ARGUMENTS: ClassVar[Mapping[str, str]] = {}
+    UNAVAILABLE: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, arguments: Arguments) -> None:
         """Read *arguments*; raises ``ConfigError`` naming key and value of what is wrong."""

@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from volcano_py.crds.arguments import Arguments, ConfigError
-from volcano_py.crds.schedulerconfig import SchedulerConfig
+from volcano_py.crds.schedulerconfig import PluginOption, SchedulerConfig
 from volcano_py.scheduler.framework.action import Action
 from volcano_py.scheduler.framework.plugin import Plugin
 
@@ -60,7 +60,9 @@ def make_plugins(config: SchedulerConfig) -> list[Plugin]:
     for tier in config.tiers:
         for option in tier.plugins:
             try:
-                made.append(_make(known[option.name], option.arguments))
+                plugin = _make(known[option.name], option.arguments)
+                messages += _wrong_flags(plugin, option)
+                made.append(plugin)
             except ConfigError as error:
                 messages += error.messages
     if messages:
@@ -86,6 +88,15 @@ def make_actions(config: SchedulerConfig) -> list[Action]:
 @lru_cache(maxsize=4)
 def _installed(group: str) -> Mapping[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def _wrong_flags(plugin: Plugin, option: PluginOption) -> list[str]:
+    """Flags that are on although *plugin* can't do what they stand for."""
+    return [
+        f"plugin {option.name}: {flag} is true, but {why}"
+        for flag, why in plugin.UNAVAILABLE.items()
+        if option.flags.get(flag)
+    ]
 
 
 def _make(where: str, arguments: Arguments) -> Any:

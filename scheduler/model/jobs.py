@@ -77,24 +77,32 @@ class Job:
         """Role minimums hold while minMember covers their sum (decisions.md 13)."""
         return bool(self.min_task_member) and self.min_member >= sum(self.min_task_member.values())
 
+    def counts_of(self, role: str | None = None) -> list[int]:
+        """Tasks by status, of all roles or of *role* ("" for tasks that name none)."""
+        if role is None:
+            return self.counts
+        if role:
+            return self.role_counts.get(role) or no_counts()
+        columns = zip(self.counts, *self.role_counts.values(), strict=True)
+        return [total - sum(named) for total, *named in columns]
+
     def allocated(self, role: str | None = None) -> int:
         """Tasks that hold a node for good (not releasing), of all roles or of *role*."""
-        counts = self.counts if role is None else self.role_counts.get(role)
-        return 0 if counts is None else sum(counts[s] for s in ALLOCATED_STATUSES)
+        counts = self.counts_of(role)
+        return sum(counts[s] for s in ALLOCATED_STATUSES)
 
     def ready(self, role: str | None = None) -> int:
         """Volcano's ready count: allocated plus succeeded."""
-        counts = self.counts if role is None else self.role_counts.get(role)
-        return 0 if counts is None else self.allocated(role) + counts[Status.SUCCEEDED]
+        counts = self.counts_of(role)
+        return sum(counts[s] for s in ALLOCATED_STATUSES) + counts[Status.SUCCEEDED]
 
     def waiting(self, role: str | None = None) -> int:
         """Tasks promised room that is being released."""
-        counts = self.counts if role is None else self.role_counts.get(role)
-        return 0 if counts is None else counts[Status.PIPELINED]
+        return self.counts_of(role)[Status.PIPELINED]
 
-    def count(self, status: Status) -> int:
-        """Tasks in *status*."""
-        return self.counts[status]
+    def count(self, status: Status, role: str | None = None) -> int:
+        """Tasks in *status*, of all roles or of *role*."""
+        return self.counts_of(role)[status]
 
 
 class JobTable(Rows):
