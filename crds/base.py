@@ -164,9 +164,9 @@ def _countable(amounts: dict[str, str]) -> dict[str, str]:
         try:
             negative = to_units(text, units_per_one(name)) < 0
         except QuantityError as error:
-            raise field_error(f"[{name[:60]}]", str(error)) from None
+            raise field_error(join_path("", name), str(error)) from None
         if negative:
-            raise field_error(f"[{name[:60]}]", f"must not be negative, as {text} is")
+            raise field_error(join_path("", name), f"must not be negative, as {text} is")
     return amounts
 
 

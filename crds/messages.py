@@ -40,9 +40,9 @@ def join_path(parent: str, key: str | int) -> str:
     if isinstance(key, int):
         return f"{parent}[{key}]"
     key = key if len(key) <= _LONGEST_SHOWN else f"{key[: _LONGEST_SHOWN - 3]}..."
-    if not parent:
-        return key
-    return f"{parent}[{key}]" if "." in key or "/" in key else f"{parent}.{key}"
+    if "." in key or "/" in key:
+        return f"{parent}[{key}]"
+    return f"{parent}.{key}" if parent else key
 
 
 def shown(value: object) -> str:
