@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from volcano_py.scheduler.framework.points import Check, Scope
+from volcano_py.scheduler.model.domains import wanted
 from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.selectors import UNSCHEDULABLE_TAINT, Taint, untolerated
-from volcano_py.scheduler.model.node_match import BLOCKING, TaintGroups, rows_wanted, taint_groups
+from volcano_py.scheduler.model.node_match import BLOCKING, TaintGroups, taint_groups
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.view import NodeView
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
     from volcano_py.scheduler.model.resources import Mask
 
-_WANTED: Final = "nodes.wanted"
 _TOLERATED: Final = "nodes.tolerated"
 
 
@@ -42,7 +42,7 @@ class NodeFilters:
         self.affinity = Check(
             "NodeAffinity",
             Scope.STATIC,
-            lambda klass, view: wanted(self.state, klass)[view.rows],
+            lambda klass, view: wanted(self.state.nodes, klass)[view.rows],
             lambda klass: (
                 bool(klass.constraints.node_selector.requirements)
                 or klass.constraints.node_affinity is not None
@@ -90,10 +90,3 @@ class NodeFilters:
         taken = self.state.ports.conflicts(klass.constraints.host_ports, future=view.future)
         mask: Mask = ~taken[view.rows]
         return mask
-
-
-def wanted(state: ClusterState, klass: TaskClass) -> Mask:
-    """(capacity,) node rows that the class's node selector and required node affinity accept."""
-    nodes = state.nodes
-    version = (nodes.static_epoch, len(nodes.version))
-    return kept(klass.memo, _WANTED, version, lambda: rows_wanted(nodes, klass.constraints))
