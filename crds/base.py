@@ -129,7 +129,7 @@ class CrdModel(BaseModel):
 
     def to_manifest(self) -> dict[str, Any]:
         """The object as an API server would store it: known fields that were set, and API defaults."""
-        return self.model_dump(by_alias=True, exclude_none=True)
+        return self.model_dump(by_alias=True)
 
 
 def unknown_fields(model: CrdModel) -> list[str]:

@@ -38,23 +38,23 @@ def stale(directory: Path = DIRECTORY) -> list[str]:
     return sorted(wrong | (present ^ files.keys()))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or check them; returns the exit code."""
+def main(arguments: list[str] | None = None, directory: Path = DIRECTORY) -> int:
+    """Write the files in *directory*, or check them; returns the exit code."""
     parser = argparse.ArgumentParser(prog="volcano_py.crds.generate", description="Write the CRD YAML.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail when files are stale")
-    names = stale()
+    names = stale(directory)
     if parser.parse_args(arguments).check:
         for name in names:
             sys.stderr.write(f"{name} is not what the models say: run `make crds`\n")
         return 1 if names else 0
     files = rendered()
-    DIRECTORY.mkdir(exist_ok=True)
+    directory.mkdir(exist_ok=True)
     for name in names:
         if name in files:
-            (DIRECTORY / name).write_text(files[name], "utf-8")
+            (directory / name).write_text(files[name], "utf-8")
         else:
-            (DIRECTORY / name).unlink()
-    sys.stdout.write(f"{len(files)} CRDs in {DIRECTORY.name}/, {len(names)} changed\n")
+            (directory / name).unlink()
+    sys.stdout.write(f"{len(files)} CRDs in {directory.name}/, {len(names)} changed\n")
     return 0
 
 

@@ -90,9 +90,6 @@ class LifecyclePolicy(CrdModel):
         return tuple(dict.fromkeys((*first, *self.events)))
 
 
-Policies = Annotated[list[LifecyclePolicy], Field(max_length=64)]
-
-
 class VolumeSpec(CrdModel):
     """A volume that all pods mount."""
 
@@ -141,7 +138,9 @@ class TaskSpec(CrdModel):
         default=None, description="Pods that must start together; unset means all of them."
     )
     template: FreeForm = Field(default_factory=dict, description="The pods (PodTemplateSpec).")
-    policies: Policies = Field(default_factory=list, description="Go before the policies of the job.")
+    policies: list[LifecyclePolicy] = Field(
+        default_factory=list, description="Go before the policies of the job."
+    )
     topology_policy: Literal["", "none", "best-effort", "restricted", "single-numa-node"] = Field(
         default="", description="How its CPUs may spread over NUMA nodes."
     )
@@ -185,11 +184,10 @@ class JobSpec(CrdModel):
         default=0, description="Pods that start together; 0 means what the tasks say."
     )
     volumes: list[VolumeSpec] = Field(default_factory=list, description="Volumes that all pods mount.")
-    # The longest list still lets the API server bound what the rules inside it cost.
-    tasks: list[TaskSpec] = Field(
-        default_factory=list, min_length=1, max_length=4096, description="Roles with their pods."
+    tasks: list[TaskSpec] = Field(default_factory=list, min_length=1, description="Roles with their pods.")
+    policies: list[LifecyclePolicy] = Field(
+        default_factory=list, description="What is done when something happens."
     )
-    policies: Policies = Field(default_factory=list, description="What is done when something happens.")
     plugins: Annotated[dict[str, list[str]], BeforeValidator(_null_is_no_arguments)] = Field(
         default_factory=dict, description="Job plugins (ssh, svc, env, ...) with their arguments."
     )

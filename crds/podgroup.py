@@ -91,7 +91,7 @@ class PodGroupSpec(CrdModel):
     )
     network_topology: NetworkTopology | None = Field(default=None, description="Bound for all members.")
     sub_group_policy: list[SubGroupPolicy] = Field(
-        default_factory=list, max_length=4096, description="How members form groups of their own."
+        default_factory=list, description="How members form groups of their own."
     )
 
 

@@ -63,7 +63,7 @@ def crd_manifest(kind: type[CrdObject]) -> dict[str, Any]:
 def structural_schema(kind: type[CrdObject]) -> Schema:
     """The OpenAPI v3 schema of *kind* as the API server takes it."""
     source = kind.model_json_schema(by_alias=True, mode="validation")
-    schema = _structural(source, source.get("$defs", {}), rules=True)
+    schema = _structural(source, source.get("$defs", {}))
     properties = schema["properties"]
     properties["apiVersion"] = {"type": "string", "description": "Group and version of the object."}
     properties["kind"] = {"type": "string", "description": "Kind of the object."}
@@ -71,33 +71,30 @@ def structural_schema(kind: type[CrdObject]) -> Schema:
     return schema
 
 
-def _structural(node: Schema, definitions: dict[str, Schema], rules: bool) -> Schema:
-    """*node* without references and in the API server's words; *rules* says whether CEL rules stay."""
+def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
+    """*node* without references and in the API server's words."""
     node = _flat(node, definitions)
-    rules = rules and not node.get("x-without-rules", False)
     result: Schema = {key: node[key] for key in _KEPT if key in node}
-    if not rules:
-        result.pop("x-kubernetes-validations", None)
     if "x-api-default" in node:
         result["default"] = node["default"]
     if result.get("type") == "integer":
         _name_int32(result)
     if "properties" in node:
         result["properties"] = {
-            name: _structural(below, definitions, rules) for name, below in node["properties"].items()
+            name: _structural(below, definitions) for name, below in node["properties"].items()
         }
     elif result.get("type") == "object":
-        result.update(_map_schema(node, definitions, rules))
+        result.update(_map_schema(node, definitions))
     if "items" in node:
-        result["items"] = _structural(node["items"], definitions, rules)
+        result["items"] = _structural(node["items"], definitions)
     return result
 
 
-def _map_schema(node: Schema, definitions: dict[str, Schema], rules: bool) -> Schema:
+def _map_schema(node: Schema, definitions: dict[str, Schema]) -> Schema:
     """What an object without named fields holds: values of one type, or anything."""
     values = node.get("additionalProperties")
     if isinstance(values, dict):
-        return {"additionalProperties": _structural(values, definitions, rules)}
+        return {"additionalProperties": _structural(values, definitions)}
     return {"x-kubernetes-preserve-unknown-fields": True}
 
 

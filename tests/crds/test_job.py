@@ -11,7 +11,7 @@ from volcano_py.crds.job import Job, task_name
 
 def test_a_volcano_users_job_as_it_stands() -> None:
     container = {"name": "c", "image": "i", "resources": {"limits": {"huawei.com/Ascend910": 1}}}
-    template = {"spec": {"containers": [container], "restartPolicy": "Never", "anything": {"at": "all"}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never", "anything": {"at": None}}}
     found = parsed(
         job(
             schedulerName="volcano",
@@ -25,6 +25,7 @@ def test_a_volcano_users_job_as_it_stands() -> None:
     assert unknown_fields(found) == []
     assert found.spec.gang_size == 2
     assert found.spec.tasks[0].template == template
+    assert found.to_manifest()["spec"]["tasks"][0]["template"] == template
     assert found.spec.policies[0].all_events == ("PodFailed",)
 
 
