@@ -1,0 +1,110 @@
+"""What the cards of all nodes are, whatever is booked on them: kept until a node changes.
+
+Neighbours: ``room`` for what is free, ``asks`` for selections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from volcano_py.plugins.deviceshare import names
+from volcano_py.plugins.deviceshare.asks import ANY_CARD, Selection
+from volcano_py.plugins.deviceshare.register import is_registered
+from volcano_py.scheduler.model.cards import CardSpec
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
+
+UNKNOWN_MODEL: Final = -1
+
+
+class CardFacts:
+    """Arrays over node rows (N, the tables' capacity) and card positions (G).
+
+    Attributes:
+        stamp: state of the tables they were made from.
+        positions: G; 0 where no node registers cards.
+        plain: (N,) no register annotation: ``nvidia.com/gpu`` there is an ordinary counted resource.
+        cards: (N,) cards registered.
+        size: (N,) MiB of the largest card.
+        model: (N,) int32, id of the first card's model; -1 without cards.
+        usable: (N, G) there, healthy, not cordoned, and not cut by MIG (which slices don't fit).
+        numa: (N, G) NUMA node, -1 unknown.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        table, capacity = state.cards, len(state.nodes.version)
+        self.stamp = stamp_of(state)
+        self.positions = table.positions
+        shape = (capacity, table.positions)
+        self.plain: Mask = np.zeros(capacity, np.bool_)
+        self.cards: Ints = np.zeros(capacity, np.int64)
+        self.size: Ints = np.zeros(capacity, np.int64)
+        self.model: Rows32 = np.full(capacity, UNKNOWN_MODEL, np.int32)
+        self.usable: Mask = np.zeros(shape, np.bool_)
+        self.numa: Ints = np.full(shape, -1, np.int64)
+        self.types = tuple(table.types)
+        self._specs = table.specs
+        self._where: dict[str, list[tuple[int, int]]] | None = None
+        self._accepted: dict[Selection, Mask] = {}
+        for row, node in enumerate(state.nodes.objects):
+            self.plain[row] = node is not None and not is_registered(node.metadata.annotations)
+        for row, specs in table.specs.items():
+            if specs:
+                self._describe(row, specs)
+                self.model[row] = table.type[row, 0]
+
+    def eligible(self, selection: Selection) -> Mask:
+        """(N, G) usable cards that *selection* accepts."""
+        if selection == ANY_CARD:
+            return self.usable
+        return self.usable & self.accepted(selection)
+
+    def accepted(self, selection: Selection) -> Mask:
+        """(N, G) cards that *selection* accepts, usable or not."""
+        known = self._accepted.get(selection)
+        if known is None:
+            known = self._accepted[selection] = self._accept(selection)
+        return known
+
+    def models(self, selection: Selection) -> frozenset[int] | None:
+        """Ids of the models that *selection* accepts; None accepts any."""
+        if not (selection.types or selection.not_types):
+            return None
+        return frozenset(i for i, name in enumerate(self.types) if selection.accepts_type(name))
+
+    def _describe(self, row: int, specs: tuple[CardSpec, ...]) -> None:
+        self.cards[row] = len(specs)
+        self.size[row] = max(spec.memory_mib for spec in specs)
+        for at, spec in enumerate(specs):
+            self.usable[row, at] = spec.healthy and spec.mode != names.MIG
+            self.numa[row, at] = spec.numa
+
+    def _accept(self, selection: Selection) -> Mask:
+        mask = np.zeros(self.usable.shape, np.bool_)
+        for row, at in self._candidates(selection):
+            spec = self._specs[row][at]
+            mask[row, at] = (
+                selection.accepts_uuid(spec.uuid)
+                and selection.accepts_type(spec.type)
+                and selection.accepts_mode(spec.mode)
+            )
+        return mask
+
+    def _candidates(self, selection: Selection) -> Iterable[tuple[int, int]]:
+        """The cards worth looking at: those named, or all."""
+        if self._where is None:
+            self._where = {}
+            for row, specs in self._specs.items():
+                for at, spec in enumerate(specs):
+                    self._where.setdefault(spec.uuid, []).append((row, at))
+        if selection.uuids:
+            return [place for uuid in selection.uuids for place in self._where.get(uuid, ())]
+        return [place for places in self._where.values() for place in places]
+
+
+def stamp_of(state: ClusterState) -> tuple[int, int, int]:
+    """Changes whenever a node or its cards do."""
+    return state.nodes.static_epoch, state.cards.positions, len(state.nodes.version)

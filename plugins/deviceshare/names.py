@@ -1,0 +1,48 @@
+"""Resource names and annotations of card slices, in both families, with what each means.
+
+``volcano.sh`` is Volcano's device plugin, ``hami.io`` (resources under ``nvidia.com``) is HAMi's. An ask in
+either spelling fits a node of either family. Neighbours: ``asks``, ``register`` and ``records``, which read
+and write them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VOLCANO: Final = "volcano.sh"
+HAMI: Final = "hami.io"
+
+# Resources of a container. The first two spellings of a meaning are the ones that books are kept under.
+NVIDIA_COUNT: Final = "nvidia.com/gpu"
+COUNT: Final = (NVIDIA_COUNT, "volcano.sh/vgpu-number")
+MEMORY: Final = ("nvidia.com/gpumem", "volcano.sh/vgpu-memory", "nvidia.com/gpu-mem")
+PERCENT: Final = ("nvidia.com/gpumem-percentage", "volcano.sh/vgpu-memory-percentage")
+CORES: Final = ("nvidia.com/gpucores", "volcano.sh/vgpu-cores", "nvidia.com/gpucompute")
+ALL: Final = frozenset((*COUNT, *MEMORY, *PERCENT, *CORES))
+BOOKED: Final = (COUNT, MEMORY[:2], CORES[:2])
+"""(shares, MiB, percent): queues, jobs and totals carry each meaning under both of its names."""
+ALIASES: Final = {"nvidia.com/gpu-mem": "nvidia.com/gpumem", "nvidia.com/gpucompute": "nvidia.com/gpucores"}
+
+# Annotations of a node.
+REGISTER_HAMI: Final = "hami.io/node-nvidia-register"
+REGISTER_VOLCANO: Final = "volcano.sh/node-vgpu-register"
+CORDON: Final = "hami.io/device-cordon"
+
+# Wishes of a pod.
+USE_TYPE: Final = "nvidia.com/use-gputype"
+NOT_TYPE: Final = "nvidia.com/nouse-gputype"
+USE_UUID: Final = ("nvidia.com/use-gpuuuid", "volcano.sh/vgpu-use-gpuuuid")
+NOT_UUID: Final = ("nvidia.com/nouse-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid")
+MODE_WITHIN: Final = "nvidia.com/vgpu-mode"
+MODE_EQUAL: Final = "volcano.sh/vgpu-mode"
+NUMA_BIND: Final = "nvidia.com/numa-bind"
+CARD_POLICY: Final = "hami.io/gpu-scheduler-policy"
+NODE_POLICY: Final = "hami.io/node-scheduler-policy"
+NOT_HONOURED: Final = ("hami.io/device-scoring-weights", "volcano.sh/vgpu-podgroup-policy")
+
+MIG: Final = "mig"
+CARD_WORD: Final = "NVIDIA"
+"""The vendor's word in a record."""
+WHOLE_CORES: Final = 100
+MILLI: Final = 1000
+"""Base units of one whole, for every resource above."""

@@ -1,0 +1,239 @@
+"""The plugin ``deviceshare``: which nodes have cards for a pod, which are best, and which cards it gets.
+
+Two checks: cards that the pod accepts exist there at all (fixed), and they have room (as booked). On
+nodes without registered cards ``nvidia.com/gpu`` stays a counted resource, see ``source``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from volcano_py.crds.schedulerconfig import Arguments
+from volcano_py.plugins.deviceshare.arguments import ARGUMENTS, read_settings
+from volcano_py.plugins.deviceshare.asks import CardRequest
+from volcano_py.plugins.deviceshare.charges import bare_charge, charge_with
+from volcano_py.plugins.deviceshare.choose import is_simple, place, placeable
+from volcano_py.plugins.deviceshare.explain import most_cards, no_cards, no_room
+from volcano_py.plugins.deviceshare.facts import CardFacts, stamp_of
+from volcano_py.plugins.deviceshare.kinds import KindBook
+from volcano_py.plugins.deviceshare.mix import Mix
+from volcano_py.plugins.deviceshare.placement import POLICIES, make_policy, typical_for
+from volcano_py.plugins.deviceshare.room import Room, fits, memory_need, room_of
+from volcano_py.plugins.deviceshare.scoring import PolicyScores, packed
+from volcano_py.plugins.deviceshare.slices import choice_of
+from volcano_py.plugins.deviceshare.source import DeviceShareSource
+from volcano_py.plugins.deviceshare.translate import main_ask
+from volcano_py.scheduler.framework.plugin import Plugin
+from volcano_py.scheduler.framework.points import Check, Scope, Scorer
+from volcano_py.scheduler.framework.session import Session
+from volcano_py.scheduler.framework.view import NodeView, view_of
+from volcano_py.scheduler.model.cards import CardChoice, CardSource
+from volcano_py.scheduler.model.classes import TaskClass
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.resources import CPU, Mask, Scores
+
+
+class DeviceSharePlugin(Plugin):
+    """See the module."""
+
+    name = "deviceshare"
+    ARGUMENTS: ClassVar = ARGUMENTS
+
+    def __init__(self, arguments: Arguments) -> None:
+        super().__init__(arguments)
+        self.settings = read_settings(arguments)
+        self.source = DeviceShareSource()
+        self._mix = Mix(self.settings.history)
+        self._facts: CardFacts | None = None
+        self._scores: PolicyScores | None = None
+        self._last: tuple[TaskClass, NodeView, Room] | None = None
+
+    def card_source(self) -> CardSource | None:
+        """How pods and nodes speak of cards, if slices are switched on."""
+        return self.source if self.settings.enabled else None
+
+    def open(self, session: Session) -> None:
+        """Hang checks, scores and the choice of cards."""
+        if not self.settings.enabled:
+            return
+        self._state = session.state
+        points = session.points
+        for check in (self._existence(), self._roominess()):
+            points.predicate.add(self.name, check)
+        points.choose_cards.add(self.name, self.choose)
+        if self.settings.placement and self.settings.weight:
+            self._open_policy(session)
+        if self._scores is None:
+            points.node_order.add(
+                self.name, Scorer("CardOrder", Scope.NODE, self._order_score, self._has_order)
+            )
+
+    # -- checks ---------------------------------------------------------------------------------
+
+    def _existence(self) -> Check:
+        return Check(
+            name="CardSelection",
+            scope=Scope.STATIC,
+            mask=self.exist,
+            applies=asks_cards,
+            explain=lambda klass, view: no_cards(cards_of(klass), self.facts(view.state), view.rows),
+        )
+
+    def _roominess(self) -> Check:
+        return Check(
+            name="CardRoom",
+            scope=Scope.NODE,
+            mask=self.have_room,
+            applies=asks_cards,
+            explain=lambda klass, view: no_room(cards_of(klass), self._room(klass, view)),
+            resolvable=True,
+        )
+
+    def exist(self, klass: TaskClass, view: NodeView) -> Mask:
+        """(n,) nodes with enough cards that *klass* accepts, booked or not."""
+        request, facts = cards_of(klass), self.facts(view.state)
+        enough: Mask = facts.eligible(request.selection)[view.rows].sum(axis=1) >= most_cards(request)
+        return enough | facts.plain[view.rows] if request.plain else enough
+
+    def have_room(self, klass: TaskClass, view: NodeView) -> Mask:
+        """(n,) nodes whose cards take a pod of *klass* now (or in the future, see ``NodeView``)."""
+        request, facts = cards_of(klass), self.facts(view.state)
+        if facts.positions == 0:
+            return np.full(len(view.rows), request.plain)
+        ok = placeable(request, self._room(klass, view), facts.numa[view.rows])
+        return ok | facts.plain[view.rows] if request.plain else ok
+
+    # -- scores ---------------------------------------------------------------------------------
+
+    def _has_order(self, klass: TaskClass) -> bool:
+        request = klass.cards
+        if not isinstance(request, CardRequest):
+            return False
+        return bool(request.node_order or (self.settings.policy and self.settings.weight))
+
+    def _order_score(self, klass: TaskClass, view: NodeView) -> Scores:
+        """Scores of binpack and spread."""
+        request, facts = cards_of(klass), self.facts(view.state)
+        if facts.positions == 0:
+            return np.zeros(len(view.rows))
+        order = request.card_order or self.settings.card_order
+        placed = place(request, room := self._room(klass, view), facts.numa[view.rows], order)
+        scores = packed(room, placed, request.node_order or self.settings.card_order)
+        return scores * (self.settings.weight or 1.0)
+
+    def _policy_score(self, klass: TaskClass, view: NodeView) -> Scores:
+        """Scores of the placement policy; a pod that wishes another order has that instead."""
+        request = klass.cards
+        if isinstance(request, CardRequest) and request.node_order:
+            return self._order_score(klass, view)
+        scores, _ = self._by_policy(klass, view)
+        return scores * self.settings.weight
+
+    def _by_policy(self, klass: TaskClass, view: NodeView) -> tuple[Scores, Mask]:
+        facts = self.facts(view.state)
+        if self._scores is None:
+            raise ValueError("no placement policy is open")
+        fit = None
+        if isinstance(klass.cards, CardRequest) and facts.positions:
+            fit = self._fit(klass.cards, self._room(klass, view), facts, view)
+        return self._scores.score(klass, view, facts, fit)
+
+    def _fit(self, request: CardRequest, room: Room, facts: CardFacts, view: NodeView) -> Mask:
+        """(n, G) cards that take a share of the main ask, on nodes that take all of the pod."""
+        ask = main_ask(request)
+        fit = fits(ask, room, memory_need(ask, room), untouched=request.untouched)
+        if is_simple(request) and not request.numa:
+            return fit
+        return fit & placeable(request, room, facts.numa[view.rows])[:, None]
+
+    def _open_policy(self, session: Session) -> None:
+        """Hang the placement policy, made anew where what it expects has changed."""
+        facts = self.facts(session.state)
+        if self._scores is None or self._mix_changed(session.state, facts):
+            self._scores = self._make_scores(session.state, facts)
+            session.placer.invalidate()
+        if self._scores is not None:
+            scope = Scope.CLUSTER if self._scores.policy.per_pod else Scope.NODE
+            session.points.node_order.add(self.name, Scorer("CardPolicy", scope, self._policy_score))
+
+    def _mix_changed(self, state: ClusterState, facts: CardFacts) -> bool:
+        return POLICIES[self.settings.placement].cover is not None and self._mix.drifted(state, facts)
+
+    def _make_scores(self, state: ClusterState, facts: CardFacts) -> PolicyScores | None:
+        """The policy for the cluster as it is; None while no pod asks for cards."""
+        name = self.settings.placement
+        spec = POLICIES[name]
+        typical = None
+        if spec.cover is not None:
+            seen = self._mix.take(state, facts)
+            if not any(ask.count and times for ask, times in seen):
+                return None
+            typical = typical_for(name, seen)
+        scales = {
+            "cards_scale": 1000 * int(facts.cards.max(initial=0)),
+            "cpu_scale": int(state.nodes.allocatable[:, CPU].max(initial=0)),
+        }
+        options = {key: scale for key, scale in scales.items() if key in spec.options and scale}
+        policy = make_policy(name, typical=typical, seed=self.settings.seed, options=options)
+        return PolicyScores(policy, KindBook(state) if name == "clustering" else None)
+
+    # -- cards ----------------------------------------------------------------------------------
+
+    def choose(self, klass: TaskClass, row: int, future: bool) -> CardChoice:
+        """The cards of a pod of *klass* on node *row*, on which it fits."""
+        request, facts = cards_of(klass), self.facts(self._state)
+        if facts.positions == 0 or facts.cards[row] == 0:
+            charge = charge_with(dict(klass.signature.charge), bare_charge(request))
+            return CardChoice((), (), None if charge == klass.signature.charge else charge)
+        specs = self._state.cards.specs[row]
+        by_policy = self._scores is not None and is_simple(request) and not request.card_order
+        if by_policy and not request.numa:
+            chosen = [self._policy_cards(klass, row, future)]
+        else:
+            view = view_of(self._state, np.array([row], np.int32), future=future)
+            order = request.card_order or self.settings.card_order
+            placed = place(request, self._room(klass, view), facts.numa[view.rows], order)
+            chosen = [np.flatnonzero(mask[0]).tolist() for mask in placed.chosen]
+        return choice_of(klass, request, specs, chosen, self.source.largest_mib)
+
+    def _policy_cards(self, klass: TaskClass, row: int, future: bool) -> list[int]:
+        """Positions that the placement policy takes on *row*."""
+        scores, nodes = self._scores, self._state.nodes
+        bits = None
+        if scores is not None and not future:
+            bits = scores.cards(klass, row, int(nodes.version[row]))
+        if bits is not None:
+            return [at for at in range(bits.bit_length()) if bits >> at & 1]
+        _, chosen = self._by_policy(klass, view_of(self._state, np.array([row], np.int32), future=future))
+        return [int(at) for at in np.flatnonzero(chosen[0])]
+
+    # -- what is known of nodes -----------------------------------------------------------------
+
+    def facts(self, state: ClusterState) -> CardFacts:
+        """What the cards are, up to date."""
+        if self._facts is None or self._facts.stamp != stamp_of(state):
+            self._facts = CardFacts(state)
+        return self._facts
+
+    def _room(self, klass: TaskClass, view: NodeView) -> Room:
+        """Room for *klass* in *view*; scores and checks of one view ask one after another."""
+        if self._last is None or self._last[0] is not klass or self._last[1] is not view:
+            selection = cards_of(klass).selection
+            table, facts = view.state.cards, self.facts(view.state)
+            self._last = klass, view, room_of(table, facts, selection, view.rows, future=view.future)
+        return self._last[2]
+
+
+def asks_cards(klass: TaskClass) -> bool:
+    """Whether pods of *klass* ask for cards."""
+    return klass.cards is not None
+
+
+def cards_of(klass: TaskClass) -> CardRequest:
+    """What *klass*, which asks for cards, asks."""
+    request = klass.cards
+    if not isinstance(request, CardRequest):
+        raise TypeError(f"class {klass.row} asks for no cards of this plugin")
+    return request
