@@ -85,7 +85,7 @@ class PredicatesPlugin(Plugin):
             ("VolumeBinding", [self._binding.check]),
             ("VolumeZone", [volumes.zones]),
             ("PodTopologySpread", [SpreadFilter(state).check]),
-            ("PodAffinity", [pods.existing, pods.affinity, pods.anti_affinity]),
+            ("PodAffinity", [pods.affinity, pods.anti_affinity, pods.existing]),
         ]
         return [check for family, checks in families if self.enabled.get(family, True) for check in checks]
 
