@@ -157,11 +157,15 @@ def proportional_deserved(claims: Claims, real: Ints, request: Ints) -> Ints:
 
     ``UNLIMITED`` for resources that are not shared out.
     """
+    wanted = np.maximum(request, claims.guarantee)
+    for parent, rows in reversed(claims.levels):
+        if parent >= 0:
+            wanted[parent] = wanted[rows].sum(axis=0)
     result = np.zeros_like(claims.guarantee)
     for parent, rows in claims.levels:
         pool = claims.total if parent < 0 else result[parent]
         weight = np.where(claims.in_use[rows], claims.weight[rows], 0)[:, None] * claims.divisible
-        cap = np.minimum(real[rows], request[rows])
+        cap = np.minimum(real[rows], wanted[rows])
         result[rows] = fill(pool * claims.divisible, weight, claims.guarantee[rows], cap)
     result[:, ~claims.divisible] = UNLIMITED
     return result
@@ -190,12 +194,12 @@ def stated_entitlement(claims: Claims, real: Ints, deserved: Ints) -> Ints:
     Args:
         claims: the queues.
         real: (Q, R) what each can reach.
-        deserved: (Q, R) as stated, -1 where nothing is.
+        deserved: (Q, R) as stated, a stated guarantee included, -1 where nothing is.
 
     A queue in use that states nothing of a resource gets its weight's part of what those beside it
     leave, at least what its children state. An idle queue is entitled to its guarantee.
     """
-    stated = (deserved >= 0) | (claims.guarantee > 0)
+    stated = deserved >= 0
     base = np.maximum(np.minimum(deserved, real), np.minimum(claims.guarantee, claims.capability))
     base = np.where(stated, base, 0)
     below = np.zeros_like(base)
@@ -205,14 +209,14 @@ def stated_entitlement(claims: Claims, real: Ints, deserved: Ints) -> Ints:
     result = np.zeros_like(base)
     for parent, rows in claims.levels:
         pool = claims.total if parent < 0 else result[parent]
-        used = claims.in_use[rows, None]
-        taken = np.where(stated[rows], np.where(used, base[rows], claims.guarantee[rows]), 0).sum(axis=0)
-        weight = np.where(used & ~stated[rows], claims.weight[rows, None], 0) * claims.divisible
-        rest = np.maximum(pool - taken, 0) * claims.divisible
-        floor = np.minimum(np.where(used, below[rows], 0), real[rows])
-        free = fill(rest, weight, floor, real[rows])
+        used, said = claims.in_use[rows, None], stated[rows]
+        fixed = np.where(used, np.where(said, base[rows], 0), claims.guarantee[rows])
+        weight = np.where(used & ~said, claims.weight[rows, None], 0) * claims.divisible
+        rest = np.maximum(pool - fixed.sum(axis=0), 0) * claims.divisible
+        least = np.where(used & ~said, np.maximum(below[rows], claims.guarantee[rows]), 0)
+        free = fill(rest, weight, np.minimum(least, real[rows]), real[rows])
         free = np.where(claims.divisible, free, claims.capability[rows])
-        result[rows] = np.where(stated[rows], np.where(used, base[rows], claims.guarantee[rows]), free)
+        result[rows] = np.where(used & ~said, free, fixed)
     return result
 
 

@@ -35,7 +35,7 @@ from volcano_py.scheduler.model.queue_tree import (
     put_queue,
 )
 from volcano_py.scheduler.model.queues import QueueTable
-from volcano_py.scheduler.model.resources import Ints, Vocabulary
+from volcano_py.scheduler.model.resources import Ints, Mask, Vocabulary
 from volcano_py.scheduler.model.tasks import NOWHERE, Status, TaskTable
 from volcano_py.scheduler.model.volumes import Volumes
 
@@ -170,16 +170,33 @@ class ClusterState:
     # -- questions ------------------------------------------------------------------------------
 
     def total(self) -> Ints:
-        """(R,) what ordinary pods can have of the cluster: live nodes, neither cordoned nor tainted."""
+        """(R,) what ordinary pods can have of the cluster: live nodes, neither cordoned nor tainted.
+
+        A resource that only tainted nodes have (cards on nodes set apart for them) counts there.
+        """
         nodes = self.nodes
         if (
             self._total is None
             or self._total[0] != nodes.static_epoch
             or len(self._total[1]) != self.vocabulary.width
         ):
-            usable = nodes.live & ~nodes.unschedulable & ~nodes.tainted
-            self._total = (nodes.static_epoch, nodes.allocatable[usable].sum(axis=0))
+            usable, apart = self.ordinary()
+            total = nodes.allocatable[usable].sum(axis=0)
+            total[apart] = nodes.allocatable[nodes.live & ~nodes.unschedulable].sum(axis=0)[apart]
+            self._total = (nodes.static_epoch, total)
         return self._total[1]
+
+    def ordinary(self) -> tuple[Mask, Mask]:
+        """Where ``total`` is counted.
+
+        Returns:
+            (N,) nodes for ordinary pods, and (R,) resources that none of them has: those count on
+            every live node that is not cordoned.
+        """
+        nodes = self.nodes
+        usable: Mask = nodes.live & ~nodes.unschedulable & ~nodes.tainted
+        apart: Mask = (nodes.allocatable[usable] > 0).sum(axis=0) == 0
+        return usable, apart
 
     def priority_value(self, name: str, otherwise: int) -> int:
         """The value of priority class *name*; unnamed: the global default, else *otherwise*."""

@@ -81,9 +81,8 @@ def adopt_tree(table: QueueTable, tree: Tree) -> None:
         queue.children.clear()
     for queue in queues:
         queue.path, queue.spec_problem = tree[queue.row]
-        parent = table.named(queue.parent) if queue.parent else None
-        if parent is not None and parent is not queue:
-            parent.children.append(queue.row)
+        if len(queue.path) > 1:
+            table[queue.path[1]].children.append(queue.row)
     table.epoch += 1
 
 
@@ -103,19 +102,26 @@ def _path(table: QueueTable, queue: Queue) -> tuple[tuple[int, ...], str]:
     path = [queue.row]
     seen = [queue.name]
     here = queue
-    while here.parent:
-        if here.parent in seen:
-            circle = " -> ".join([*seen[seen.index(here.parent) :], here.parent])
+    while name := _parent(table, here):
+        if name in seen:
+            circle = " -> ".join([*seen[seen.index(name) :], name])
             return (queue.row,), f"queue {queue.name}: parents form a circle: {circle}"
-        above = table.named(here.parent)
+        above = table.named(name)
         if above is None:
-            if here.parent == ROOT:
+            if name == ROOT:
                 break
-            return (queue.row,), f"queue {queue.name}: parent queue {here.parent} does not exist"
+            return (queue.row,), f"queue {queue.name}: parent queue {name} does not exist"
         path.append(above.row)
         seen.append(above.name)
         here = above
     return tuple(path), ""
+
+
+def _parent(table: QueueTable, queue: Queue) -> str:
+    """The parent *queue* names; one that names none stands under the root, where there is one."""
+    if queue.parent or queue.name == ROOT or ROOT not in table.index:
+        return queue.parent
+    return ROOT
 
 
 def _amounts(amounts: Mapping[str, str] | None, field: str) -> dict[str, int]:

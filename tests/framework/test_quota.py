@@ -217,7 +217,7 @@ def test_children_share_their_parents_entitlement() -> None:
 def test_stated_shares_hold_and_the_rest_goes_by_weight() -> None:
     four = claims([(-1, [0, 1, 2, 3])], 20, weight=[1, 1, 1, 2], guarantee=[0, 5, 0, 0])
     deserved = np.full_like(four.guarantee, -1)
-    deserved[:2, CPU] = [6, 2]
+    deserved[:2, CPU] = [6, 2]  # the second one's min, 5, is more
     real, _ = reach(four, lent=False)
     assert cpu(stated_entitlement(four, real, deserved)) == [6, 5, 3, 6]
 
@@ -236,6 +236,38 @@ def test_a_silent_parent_gets_at_least_what_its_children_state() -> None:
     deserved[1, CPU] = 4
     real, _ = reach(tree, lent=False)
     assert cpu(stated_entitlement(tree, real, deserved)) == [4, 4, 6]
+
+
+def test_a_root_above_everybody_changes_nothing() -> None:
+    flat = claims(
+        [(-1, [0, 1, 2])], 20, weight=[1, 3, 1, 1], guarantee=[2, 0, 5, 0], in_use=[True, True, False, True]
+    )
+    tree = claims(
+        [(-1, [3]), (3, [0, 1, 2])],
+        20,
+        weight=[1, 3, 1, 1],
+        guarantee=[2, 0, 5, 0],
+        in_use=[True, True, False, True],
+    )
+    request = np.zeros_like(flat.guarantee)
+    request[:, CPU] = [9, 3, 0, 12]
+    deserved = np.full_like(flat.guarantee, -1)
+    deserved[1, CPU], deserved[2, CPU] = 4, 5
+    for one, other in (
+        (
+            proportional_deserved(flat, reach(flat, lent=False)[0], request),
+            proportional_deserved(tree, reach(tree, lent=False)[0], request),
+        ),
+        (
+            proportional_entitlement(flat, reach(flat, lent=False)[0]),
+            proportional_entitlement(tree, reach(tree, lent=False)[0]),
+        ),
+        (
+            stated_entitlement(flat, reach(flat, lent=False)[0], deserved),
+            stated_entitlement(tree, reach(tree, lent=False)[0], deserved),
+        ),
+    ):
+        assert cpu(one)[:3] == cpu(other)[:3]
 
 
 def test_what_the_cluster_does_not_report_is_not_shared_out() -> None:

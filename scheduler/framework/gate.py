@@ -1,0 +1,156 @@
+"""What waits behind the gate: amounts that admitted groups will still ask for, and what can be taken back.
+
+A group is booked with the part of its ``minResources`` that its pods don't hold yet; what it holds
+beyond them is elastic and counts as free at the gate (decisions.md 3). The books are brought up to
+date only when somebody asks, from the jobs touched since: an idle cycle costs nothing, and nothing is
+booked before a group really is admitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.groups import INQUEUE, RUNNING, UNKNOWN
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.resources import Ints, pad
+
+if TYPE_CHECKING:
+    from volcano_py.scheduler.framework.session import Session
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One job in the books.
+
+    Attributes:
+        path: queue rows it counts in.
+        coming: (R,) still to be asked for.
+        elastic: (R,) held beyond the minimum and interruptible.
+        firm: it may not be interrupted.
+    """
+
+    path: tuple[int, ...]
+    coming: Ints
+    elastic: Ints
+    firm: bool
+
+
+class GateBooks:
+    """Amounts at the gate by queue, ancestors included.
+
+    Attributes:
+        coming: (Q, R) what admitted groups will still ask for.
+        coming_firm: (Q, R) the part of it that may not be interrupted.
+        elastic: (Q, R) what can be taken back.
+        coming_total: (R,) over all queues.
+    """
+
+    def __init__(self) -> None:
+        self._state: ClusterState | None = None
+        self._entries: dict[int, Entry] = {}
+        self._stale: set[int] = set()
+        self._seen_epoch = -1
+        self.coming = self.coming_firm = self.elastic = np.zeros((0, 0), np.int64)
+        self.coming_total: Ints = np.zeros(0, np.int64)
+
+    def attach(self, session: Session) -> None:
+        """Follow *session*'s cluster; at its end, remember who was touched."""
+        state = session.state
+        if self._state is not state:
+            self._state = state
+            self._entries.clear()
+            self._stale = {job.row for job in state.jobs.live()}
+        self._seen_epoch = -1
+        session.points.closing.add("gate", self._remember)
+
+    def refresh(self) -> None:
+        """Bring the books up to date with everything that was booked."""
+        state = self._cluster()
+        if self._seen_epoch == state.queues.epoch:
+            return
+        self._fit_width(state)
+        for row in self._stale | state.jobs.changed:
+            self._rebook(state, row)
+        self._stale.clear()
+        self._seen_epoch = state.queues.epoch
+
+    def admitted(self, job: Job) -> None:
+        """*job* has just been let in."""
+        self.refresh()
+        self._rebook(self._cluster(), job.row)
+
+    def _remember(self) -> None:
+        self._stale |= self._cluster().jobs.changed
+
+    def _cluster(self) -> ClusterState:
+        if self._state is None:
+            raise ValueError("the books follow no cluster yet: attach them to a session first")
+        return self._state
+
+    def _fit_width(self, state: ClusterState) -> None:
+        """Give every array the tables' present shape."""
+        width, rows = state.vocabulary.width, len(state.queues.weight)
+        if self.coming.shape == (rows, width):
+            return
+        entries = self._entries
+        self._entries = {}
+        self.coming, self.coming_firm, self.elastic = (np.zeros((rows, width), np.int64) for _ in range(3))
+        self.coming_total = np.zeros(width, np.int64)
+        for row, entry in entries.items():
+            wide = Entry(entry.path, pad(entry.coming, width), pad(entry.elastic, width), entry.firm)
+            self._add(wide, 1)
+            self._entries[row] = wide
+
+    def _rebook(self, state: ClusterState, row: int) -> None:
+        known = self._entries.pop(row, None)
+        if known is not None:
+            self._add(known, -1)
+        job = state.jobs.jobs[row] if row < len(state.jobs.jobs) else None
+        entry = None if job is None else _entry(state, job)
+        if entry is not None:
+            self._add(entry, 1)
+            self._entries[row] = entry
+
+    def _add(self, entry: Entry, sign: int) -> None:
+        path = list(entry.path)
+        self.coming[path] += sign * entry.coming
+        self.elastic[path] += sign * entry.elastic
+        self.coming_total += sign * entry.coming
+        if entry.firm:
+            self.coming_firm[path] += sign * entry.coming
+
+
+def is_firm(state: ClusterState, job: Job) -> bool:
+    """Whether *job* as a whole may not be interrupted, as its group or else its queue says."""
+    said = job.interruptible
+    if said is None and job.queue >= 0:
+        said = state.queues[job.queue].interruptible
+    return said is False
+
+
+def _entry(state: ClusterState, job: Job) -> Entry | None:
+    """What *job* adds to the books, if anything."""
+    if job.group is None or job.queue < 0 or job.min_resources is None:
+        return None
+    if job.phase not in (INQUEUE, RUNNING, UNKNOWN):
+        return None
+    held = state.jobs.allocated[job.row]
+    asked = pad(job.min_resources, len(held))
+    coming = np.maximum(asked - held, 0) if _still_asks(job) else np.zeros_like(asked)
+    firm = is_firm(state, job)
+    elastic = np.zeros_like(asked) if firm else np.maximum(held - asked, 0)
+    if not coming.any() and not elastic.any():
+        return None
+    return Entry(state.queues[job.queue].path, coming, elastic, firm)
+
+
+def _still_asks(job: Job) -> bool:
+    """Members are still to come: not admitted long enough to run, pods waiting, or pods not made yet.
+
+    A group whose members have partly finished asks for nothing more.
+    """
+    return job.phase == INQUEUE or bool(job.pending) or job.allocated() >= job.min_member
