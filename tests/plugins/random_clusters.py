@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -182,5 +183,5 @@ def _ports(dice: Random) -> Document:
     return {"ports": ports}
 
 
-def _some(dice: Random, choices: dict[str, tuple[str, ...]]) -> dict[str, str]:
+def _some(dice: Random, choices: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     return {key: dice.choice(values) for key, values in choices.items() if dice.random() < 0.75}

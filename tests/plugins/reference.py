@@ -16,11 +16,12 @@ CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def labels(doc: Document) -> dict[str, str]:
-    return doc["metadata"].get("labels", {})
+    found: dict[str, str] = doc["metadata"].get("labels", {})
+    return found
 
 
 def name(doc: Document) -> str:
-    return doc["metadata"]["name"]
+    return str(doc["metadata"]["name"])
 
 
 def expression_holds(test: Document, have: dict[str, str]) -> bool:
@@ -57,7 +58,8 @@ def node_term_holds(term: Document, node: Document) -> bool:
 
 
 def node_affinity(pod: Document) -> Document:
-    return pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    found: Document = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    return found
 
 
 def node_wanted(pod: Document, node: Document) -> bool:
@@ -75,7 +77,7 @@ def tolerates(toleration: Document, taint: Document) -> bool:
         return False
     if toleration.get("operator", "Equal") == "Exists":
         return True
-    return toleration.get("value", "") == taint.get("value", "")
+    return bool(toleration.get("value", "") == taint.get("value", ""))
 
 
 def untolerated(pod: Document, node: Document, effects: set[str]) -> list[Document]:
@@ -157,7 +159,7 @@ class Cluster:
             return True
         least = min(counts.values()) if len(counts) >= rule.get("minDomains", 1) else 0
         own = 1 if selects(spread_selector(rule, pod), labels(pod)) else 0
-        return counts.get(labels(node)[key], 0) + own - least <= rule["maxSkew"]
+        return bool(counts.get(labels(node)[key], 0) + own - least <= rule["maxSkew"])
 
     def spread_counts(self, rule: Document, pod: Document, rules: list[Document]) -> dict[str, int]:
         """Domain -> selected pods there, over the nodes that count."""
@@ -279,19 +281,21 @@ class Cluster:
             raw[name(node)] = math.floor(total + 0.5)
         scores = {name(node): 0 for node in nodes}
         least, most = min(raw.values(), default=0), max(raw.values(), default=0)
-        for node, score in raw.items():
-            scores[node] = 100 if most == 0 else 100 * (most + least - score) // most
+        for place, score in raw.items():
+            scores[place] = 100 if most == 0 else 100 * (most + least - score) // most
         return scores
 
 
 def required(pod: Document, side: str) -> list[Document]:
     terms = pod["spec"].get("affinity", {}).get(side, {})
-    return terms.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    found: list[Document] = terms.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+    return found
 
 
 def preferred(pod: Document, side: str) -> list[Document]:
     terms = pod["spec"].get("affinity", {}).get(side, {})
-    return terms.get("preferredDuringSchedulingIgnoredDuringExecution", [])
+    found: list[Document] = terms.get("preferredDuringSchedulingIgnoredDuringExecution", [])
+    return found
 
 
 def spreads(pod: Document, kind: str) -> list[Document]:
