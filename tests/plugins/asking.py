@@ -78,7 +78,9 @@ def scorer(engine: Engine, name: str) -> Scorer:
     return next(e.call for e in opened(engine).points.node_order if e.call.name == name)
 
 
-def scores(engine: Engine, pod: str, name: str, among: set[str] | None = None) -> dict[str, float]:
+def scores(
+    engine: Engine, pod: str, name: str, among: set[str] | None = None, *, future: bool = False
+) -> dict[str, float]:
     """Node -> score of scorer *name* for *pod*, over *among* (None: all live nodes); {} if not asked."""
     asked, klass, nodes = scorer(engine, name), class_of(engine, pod), engine.state.nodes
     if not asked.applies(klass):
@@ -86,5 +88,5 @@ def scores(engine: Engine, pod: str, name: str, among: set[str] | None = None) -
     rows = nodes.order
     if among is not None:
         rows = rows[[nodes.names[row] in among for row in rows.tolist()]]
-    values = asked.score(klass, view_of(engine.state, rows))
+    values = asked.score(klass, view_of(engine.state, rows, future=future))
     return {nodes.names[row]: float(value) for row, value in zip(rows.tolist(), values, strict=True)}
