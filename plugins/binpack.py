@@ -62,13 +62,16 @@ class BinpackPlugin(Plugin):
         counted = self._counted(klass)
         total = np.zeros(len(view.rows))
         fits = np.ones(len(view.rows), np.bool_)
-        for name, asked, weight in counted:
-            size = view.allocatable[:, columns[name]]
-            filled = view.used[:, columns[name]] + asked
-            fits &= filled <= size
-            total += filled / np.maximum(size, 1) * weight
-        total *= fits
+        with np.errstate(divide="ignore"):  # a node without the resource does not fit
+            for name, asked, weight in counted:
+                size = view.allocatable[:, columns[name]]
+                filled = view.used[:, columns[name]] + asked
+                fits &= filled <= size
+                full = filled / size
+                total += full if weight == 1 else full * weight
         total *= self.weight * 100.0 / sum(weight for _, _, weight in counted)
+        if not fits.all():
+            total[~fits] = 0.0
         return total
 
     def applies(self, klass: TaskClass) -> bool:

@@ -31,7 +31,7 @@ def least_requested(weight: int) -> Scorer:
     """The emptier, the better."""
 
     def score(klass: TaskClass, view: NodeView) -> Scores:
-        return weighted(_both(klass, view, lambda asked, size: np.maximum(size - asked, 0)), weight)
+        return weighted(_both(klass, view, _free), weight)
 
     return Scorer("NodeResourcesLeastAllocated", Scope.AMOUNTS, score)
 
@@ -40,7 +40,7 @@ def most_requested(weight: int) -> Scorer:
     """The fuller, the better."""
 
     def score(klass: TaskClass, view: NodeView) -> Scores:
-        return weighted(_both(klass, view, np.minimum), weight)
+        return weighted(_both(klass, view, _filled), weight)
 
     return Scorer("NodeResourcesMostAllocated", Scope.AMOUNTS, score)
 
@@ -53,10 +53,11 @@ def balanced_resource(vocabulary: Vocabulary, weight: int) -> Scorer:
         return [CPU, MEMORY] if gpu is None or not klass.request[gpu] else [CPU, MEMORY, gpu]
 
     def score(klass: TaskClass, view: NodeView) -> Scores:
-        used = view.used, view.allocatable
-        shares = [_share(used[0][:, c] + klass.request[c], used[1][:, c]) for c in columns(klass)]
+        shares = [_share(view.used[:, c] + klass.request[c], view.allocatable[:, c]) for c in columns(klass)]
         spread = _deviation(shares)
-        return weighted(np.floor((1.0 - spread) * 100.0), weight)
+        np.subtract(1.0, spread, out=spread)
+        spread *= 100.0
+        return weighted(np.floor(spread, out=spread), weight)
 
     def applies(klass: TaskClass) -> bool:
         return any(klass.request[c] for c in columns(klass))
@@ -66,21 +67,35 @@ def balanced_resource(vocabulary: Vocabulary, weight: int) -> Scorer:
 
 def weighted(scores: Ints | Scores, weight: int) -> Scores:
     """*scores* times *weight*, as a scorer returns them."""
+    if weight == 1:
+        return scores.astype(np.float64, copy=False)
     return np.asarray(scores * float(weight), np.float64)
+
+
+def _free(asked: Ints, size: Ints) -> Ints:
+    """What is left of *size*, none negative; written over *asked*."""
+    np.subtract(size, asked, out=asked)
+    return np.maximum(asked, 0, out=asked)
+
+
+def _filled(asked: Ints, size: Ints) -> Ints:
+    """What is in use of *size*, not more than it; written over *asked*."""
+    return np.minimum(asked, size, out=asked)
 
 
 def _both(klass: TaskClass, view: NodeView, part: Callable[[Ints, Ints], Ints]) -> Ints:
     """(n,) the mean over cpu and memory of 100 * part / size, rounded down twice; sizes of 0 left out."""
     cpu, memory = klass.signature.nonzero
-    sizes = view.allocatable[:, CPU], view.allocatable[:, MEMORY]
-    if min(int(size.min(initial=1)) for size in sizes) > 0:
-        first = part(view.nonzero_cpu + cpu, sizes[0]) * 100 // sizes[0]
-        second = part(view.nonzero_memory + memory, sizes[1]) * 100 // sizes[1]
-        mean: Ints = (first + second) >> 1
-        return mean
+    first = _percent(view.nonzero_cpu + cpu, view.allocatable[:, CPU], part)
+    second = _percent(view.nonzero_memory + memory, view.allocatable[:, MEMORY], part)
+    if first is not None and second is not None:
+        first += second
+        first >>= 1
+        return first
     total = np.zeros(len(view.rows), np.int64)
     counted = np.zeros(len(view.rows), np.int64)
-    for size, asked in zip(sizes, (view.nonzero_cpu + cpu, view.nonzero_memory + memory), strict=True):
+    for column, asked in ((CPU, view.nonzero_cpu + cpu), (MEMORY, view.nonzero_memory + memory)):
+        size = view.allocatable[:, column]
         known = size > 0
         total += np.where(known, part(asked, size) * 100 // np.maximum(size, 1), 0)
         counted += known
@@ -88,11 +103,22 @@ def _both(klass: TaskClass, view: NodeView, part: Callable[[Ints, Ints], Ints]) 
     return result
 
 
+def _percent(asked: Ints, size: Ints, part: Callable[[Ints, Ints], Ints]) -> Ints | None:
+    """(n,) 100 * part / size, rounded down, written over *asked*; None where a size is 0."""
+    if int(size.min(initial=1)) <= 0:
+        return None
+    value = part(asked, size)
+    value *= 100
+    value //= size
+    return value
+
+
 def _share(used: Ints, size: Ints) -> Scores:
     """(n,) used / size, at most 1; NaN where the size is 0."""
     if int(size.min(initial=1)) > 0:
-        return np.minimum(used / size, 1.0)
-    share: Scores = np.minimum(used / np.maximum(size, 1), 1.0)
+        share: Scores = used / size
+        return np.minimum(share, 1.0, out=share)
+    share = np.minimum(used / np.maximum(size, 1), 1.0)
     share[size <= 0] = np.nan
     return share
 
@@ -100,8 +126,10 @@ def _share(used: Ints, size: Ints) -> Scores:
 def _deviation(shares: list[Scores]) -> Scores:
     """(n,) standard deviation of the *shares* that are known; 0 where fewer than two are."""
     if len(shares) == 2:
-        apart: Scores = np.abs(shares[0] - shares[1]) / 2.0
-        return np.nan_to_num(apart, copy=False)
+        apart: Scores = shares[0] - shares[1]
+        np.abs(apart, out=apart)
+        apart /= 2.0
+        return np.nan_to_num(apart, copy=False) if np.isnan(apart.sum()) else apart
     known = [~np.isnan(share) for share in shares]
     count = sum(known[1:], known[0].astype(np.int64))
     total = sum((np.nan_to_num(share) for share in shares[1:]), np.nan_to_num(shares[0]))
