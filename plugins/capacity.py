@@ -42,7 +42,7 @@ class CapacityPlugin(Plugin):
         self.reclaim_level = arguments.get_int(RECLAIM_LEVEL, 0)
         if self.reclaim_level < 0:
             raise ConfigError(
-                f"plugin capacity: argument {RECLAIM_LEVEL} must be 0 or more, not {self.reclaim_level}"
+                f'plugin capacity: argument "{RECLAIM_LEVEL}" must be 0 or more, not {self.reclaim_level}'
             )
         self.books = GateBooks()
 

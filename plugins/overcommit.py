@@ -40,7 +40,9 @@ class OvercommitPlugin(Plugin):
         super().__init__(arguments)
         self.factor = arguments.get_float(FACTOR, DEFAULT_FACTOR)
         if self.factor < 1:
-            raise ConfigError(f"plugin overcommit: argument {FACTOR} must be 1 or more, not {self.factor:g}")
+            raise ConfigError(
+                f'plugin overcommit: argument "{FACTOR}" must be 1 or more, not {self.factor:g}'
+            )
         self.books = GateBooks()
 
     def open(self, session: Session) -> None:

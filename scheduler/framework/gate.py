@@ -8,7 +8,7 @@ booked before a group really is admitted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,12 +27,14 @@ class Entry:
     """One job in the books.
 
     Attributes:
+        job: whose it is; its row may by now belong to another.
         path: queue rows it counts in.
         coming: (R,) still to be asked for.
         elastic: (R,) held beyond the minimum and interruptible.
         firm: it may not be interrupted.
     """
 
+    job: Job
     path: tuple[int, ...]
     coming: Ints
     elastic: Ints
@@ -73,7 +75,9 @@ class GateBooks:
         if self._seen_epoch == state.queues.epoch:
             return
         self._fit_width(state)
-        for row in self._stale | state.jobs.changed:
+        jobs = state.jobs.jobs
+        gone = {row for row, entry in self._entries.items() if jobs[row] is not entry.job}
+        for row in self._stale | state.jobs.changed | gone:
             self._rebook(state, row)
         self._stale.clear()
         self._seen_epoch = state.queues.epoch
@@ -101,7 +105,7 @@ class GateBooks:
         self.coming, self.coming_firm, self.elastic = (np.zeros((rows, width), np.int64) for _ in range(3))
         self.coming_total = np.zeros(width, np.int64)
         for row, entry in entries.items():
-            wide = Entry(entry.path, pad(entry.coming, width), pad(entry.elastic, width), entry.firm)
+            wide = replace(entry, coming=pad(entry.coming, width), elastic=pad(entry.elastic, width))
             self._add(wide, 1)
             self._entries[row] = wide
 
@@ -145,7 +149,7 @@ def _entry(state: ClusterState, job: Job) -> Entry | None:
     elastic = np.zeros_like(asked) if firm else np.maximum(held - asked, 0)
     if not coming.any() and not elastic.any():
         return None
-    return Entry(state.queues[job.queue].path, coming, elastic, firm)
+    return Entry(job, state.queues[job.queue].path, coming, elastic, firm)
 
 
 def _still_asks(job: Job) -> bool:
