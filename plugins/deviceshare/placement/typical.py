@@ -75,7 +75,7 @@ class TypicalAsks:
 
 
 def _most_frequent(counts: dict[_Key, int], cover: float, keep_gangs: bool) -> list[_Key]:
-    # Equal counts: the larger ask first, as in the published experiment.
+    # Of equally frequent asks the larger one is kept first, as in the published experiment.
     ranked = sorted(counts, key=lambda key: (counts[key], key), reverse=True)
     needed = cover * sum(counts.values())
     reached, kept = 0, []
@@ -83,7 +83,7 @@ def _most_frequent(counts: dict[_Key, int], cover: float, keep_gangs: bool) -> l
         if reached < needed or (keep_gangs and key[2] >= 2):
             kept.append(key)
         reached += counts[key]
-    return kept
+    return sorted(kept, key=lambda key: (-counts[key], key))
 
 
 class ModelClasses:
