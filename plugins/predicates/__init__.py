@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from volcano_py.crds.schedulerconfig import Arguments, ConfigError
 from volcano_py.plugins.predicates.binding import VolumeBinding
-from volcano_py.plugins.predicates.nodes import NodeFilters
+from volcano_py.plugins.predicates.nodes import NO_DEVICE_CLAIMS, NodeFilters
 from volcano_py.plugins.predicates.pods import PodFilters
 from volcano_py.plugins.predicates.spread import SpreadFilter
 from volcano_py.plugins.predicates.volumes import VolumeFilters
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Check
-from volcano_py.scheduler.framework.refusal import Refusal
 
 if TYPE_CHECKING:
+    from volcano_py.scheduler.framework.refusal import Refusal
     from volcano_py.scheduler.framework.session import Session
     from volcano_py.scheduler.model.classes import TaskClass
     from volcano_py.scheduler.model.cluster import ClusterState
@@ -37,9 +37,6 @@ _FAMILIES: Final = (
     "VolumeZone",
     "PodTopologySpread",
     "VolumeBinding",
-)
-_NO_DEVICE_CLAIMS: Final = Refusal(
-    "DeviceClaims", "the pod asks for devices by resource claims, which this scheduler does not allocate"
 )
 
 
@@ -76,7 +73,7 @@ class PredicatesPlugin(Plugin):
         nodes, pods = NodeFilters(state), PodFilters(state)
         volumes, self._binding = VolumeFilters(state), VolumeBinding(state)
         families: list[tuple[str, list[Check]]] = [
-            ("", [nodes.unschedulable]),
+            ("", [nodes.devices, nodes.unschedulable]),
             ("NodeAffinity", [nodes.affinity]),
             ("TaintToleration", [nodes.taints]),
             ("NodePorts", [nodes.ports]),
@@ -92,7 +89,7 @@ class PredicatesPlugin(Plugin):
     def _pre_predicate(self, klass: TaskClass, job: Job) -> Refusal | None:
         """What rules out every node, whatever the nodes."""
         if klass.constraints.device_claims:
-            return _NO_DEVICE_CLAIMS
+            return NO_DEVICE_CLAIMS
         return self._binding.refusal(klass) if self.enabled["VolumeBinding"] else None
 
     def _check_unused(self, arguments: Arguments) -> None:

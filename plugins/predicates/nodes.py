@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from volcano_py.scheduler.framework.points import Check, Scope
+from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.domains import wanted
 from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.selectors import UNSCHEDULABLE_TAINT, Taint, untolerated
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
     from volcano_py.scheduler.model.resources import Mask
 
+NO_DEVICE_CLAIMS: Final = Refusal(
+    "DeviceClaims", "the pod asks for devices by resource claims, which this scheduler does not allocate"
+)
 _TOLERATED: Final = "nodes.tolerated"
 
 
@@ -50,6 +56,13 @@ class NodeFilters:
             lambda klass, view: "node(s) didn't match Pod's node affinity/selector",
         )
         self.taints = Check("TaintToleration", Scope.STATIC, self._tolerated, _always, self._which_taint)
+        self.devices = Check(
+            "DynamicResources",
+            Scope.STATIC,
+            lambda klass, view: np.zeros(len(view.rows), np.bool_),
+            lambda klass: klass.constraints.device_claims,
+            lambda klass, view: NO_DEVICE_CLAIMS.message,
+        )
         self.ports = Check(
             "NodePorts",
             Scope.NODE,

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.refusal import Refusal, Room
 from volcano_py.scheduler.framework.session import Session, as_rows
 from volcano_py.scheduler.framework.statement import Statement
@@ -131,6 +132,11 @@ def place(session: Session, statement: Statement, job: Job, queue: Queue, tasks:
     """
     left: list[int] = []
     for run in runs(session, tasks):
+        refusal = first_refusal(session.points.pre_predicate, run.klass, job)
+        if refusal is not None:
+            session.refuse(run.tasks, refusal)
+            left += run.tasks
+            continue
         pending = _nominated_first(session, statement, queue, run)
         if pending:
             left += _place_run(session, statement, queue, run, pending)

@@ -23,6 +23,7 @@ from volcano_py.scheduler.model.jobs import Job, JobTable
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
 from volcano_py.scheduler.model.kube.objects import Namespace, Node, Pod, PriorityClass
 from volcano_py.scheduler.model.kube.request import node_allocatable
+from volcano_py.scheduler.model.kube.selectors import node_taints
 from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.pods import PodIntake, by_class_and_status
 from volcano_py.scheduler.model.ports import HostPorts
@@ -248,6 +249,7 @@ class ClusterState:
 
     def _put_node(self, node: Node) -> None:
         nodes = self.nodes
+        node_taints(node)  # refuses a node whose taints mean nothing
         specs = self._cards_of(node)
         amounts = self.card_source.offers(node_allocatable(node), specs)
         row = nodes.row(node.name)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.clusters import node, pod
+from tests.clusters import group, node, pod
 from tests.plugins.asking import checks, class_of, engine_of, opened, passing, refused, why
 from volcano_py.crds.schedulerconfig import Arguments, ConfigError
 from volcano_py.plugins.predicates import PredicatesPlugin
@@ -179,11 +179,26 @@ def test_device_claims_are_refused_not_ignored() -> None:
     refusal = first_refusal(opened(engine).points.pre_predicate, class_of(engine, "ml/p"), None)
     assert refusal is not None
     assert refusal.reason == "DeviceClaims"
+    assert refused(engine, "ml/p") == {"a": "DynamicResources"}
 
 
 def test_checks_of_labels_are_kept_with_the_class() -> None:
     """Only what looks beyond labels, taints and amounts may be asked again after each placement."""
     scopes = {name: check.scope for name, check in checks(engine_of()).items()}
     static = {name for name, scope in scopes.items() if scope == Scope.STATIC}
-    assert static == {"NodeUnschedulable", "NodeAffinity", "TaintToleration"}
+    assert static == {"DynamicResources", "NodeUnschedulable", "NodeAffinity", "TaintToleration"}
     assert scopes["NodePorts"] == Scope.NODE
+
+
+def test_bad_claims_and_bad_taints_are_their_own_objects_trouble() -> None:
+    """The pod with a missing claim says so, the node with a taint that means nothing counts as absent."""
+    config = "actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n"
+    missing = {"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}
+    engine = engine_of(node("a"), pod("p", "g", volumes=[missing]), pod("q", "h"), config=config)
+    engine.apply(group("g"))
+    engine.apply(group("h"))
+    (problem,) = engine.apply(node("b", taints=[{"key": "k", "effect": "Sometimes"}]))
+    assert problem.field == "spec.taints[0].effect"
+    result = engine.cycle(0.0)
+    assert [(d.pod, d.node) for d in result.decisions] == [("ml/q", "a")]
+    assert result.refusals["ml/p"].message == 'persistentvolumeclaim "gone" not found'
