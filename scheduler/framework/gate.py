@@ -8,6 +8,7 @@ booked before a group really is admitted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ import numpy as np
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import INQUEUE, RUNNING, UNKNOWN
 from volcano_py.scheduler.model.jobs import Job
-from volcano_py.scheduler.model.resources import Ints, pad
+from volcano_py.scheduler.model.resources import PODS, Ints, pad
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -77,15 +78,14 @@ class GateBooks:
         self._fit_width(state)
         jobs = state.jobs.jobs
         gone = {row for row, entry in self._entries.items() if jobs[row] is not entry.job}
-        for row in self._stale | state.jobs.changed | gone:
-            self._rebook(state, row)
+        self._rebook(state, self._stale | state.jobs.changed | gone)
         self._stale.clear()
         self._seen_epoch = state.queues.epoch
 
     def admitted(self, job: Job) -> None:
         """*job* has just been let in."""
         self.refresh()
-        self._rebook(self._cluster(), job.row)
+        self._rebook(self._cluster(), {job.row})
 
     def _remember(self) -> None:
         self._stale |= self._cluster().jobs.changed
@@ -109,15 +109,12 @@ class GateBooks:
             self._add(wide, 1)
             self._entries[row] = wide
 
-    def _rebook(self, state: ClusterState, row: int) -> None:
-        known = self._entries.pop(row, None)
-        if known is not None:
-            self._add(known, -1)
-        job = state.jobs.jobs[row] if row < len(state.jobs.jobs) else None
-        entry = None if job is None else _entry(state, job)
-        if entry is not None:
+    def _rebook(self, state: ClusterState, rows: set[int]) -> None:
+        for row in rows & self._entries.keys():
+            self._add(self._entries.pop(row), -1)
+        for entry in _entries(state, rows):
             self._add(entry, 1)
-            self._entries[row] = entry
+            self._entries[entry.job.row] = entry
 
     def _add(self, entry: Entry, sign: int) -> None:
         path = list(entry.path)
@@ -136,20 +133,33 @@ def is_firm(state: ClusterState, job: Job) -> bool:
     return said is False
 
 
-def _entry(state: ClusterState, job: Job) -> Entry | None:
-    """What *job* adds to the books, if anything."""
-    if job.group is None or job.queue < 0 or job.min_resources is None:
-        return None
-    if job.phase not in (INQUEUE, RUNNING, UNKNOWN):
-        return None
-    held = state.jobs.allocated[job.row]
-    asked = pad(job.min_resources, len(held))
-    coming = np.maximum(asked - held, 0) if _still_asks(job) else np.zeros_like(asked)
-    firm = is_firm(state, job)
-    elastic = np.zeros_like(asked) if firm else np.maximum(held - asked, 0)
-    if not coming.any() and not elastic.any():
-        return None
-    return Entry(job, state.queues[job.queue].path, coming, elastic, firm)
+def _entries(state: ClusterState, rows: set[int]) -> Iterator[Entry]:
+    """What those of *rows* add to the books that hold more or less than their minimum."""
+    table = state.jobs
+    jobs = [job for row in rows if row < len(table.jobs) and (job := table.jobs[row]) and _counts(job)]
+    if not jobs:
+        return
+    held = table.allocated[[job.row for job in jobs]]
+    asked = np.stack([pad(_minimum(job), held.shape[1]) for job in jobs])
+    held[:, PODS] = np.minimum(held[:, PODS], asked[:, PODS])  # nobody's minimum counts pods
+    for place in np.flatnonzero((held != asked).any(axis=1)).tolist():
+        job = jobs[place]
+        more = np.maximum(asked[place] - held[place], 0) if _still_asks(job) else np.zeros_like(asked[place])
+        firm = is_firm(state, job)
+        spare = np.zeros_like(more) if firm else np.maximum(held[place] - asked[place], 0)
+        yield Entry(job, state.queues[job.queue].path, more, spare, firm)
+
+
+def _counts(job: Job) -> bool:
+    """Admitted, with a minimum to measure by."""
+    admitted = job.phase in (INQUEUE, RUNNING, UNKNOWN)
+    return admitted and job.group is not None and job.queue >= 0 and job.min_resources is not None
+
+
+def _minimum(job: Job) -> Ints:
+    if job.min_resources is None:
+        raise ValueError(f"PodGroup {job.key} has no minResources to measure by")
+    return job.min_resources
 
 
 def _still_asks(job: Job) -> bool:
