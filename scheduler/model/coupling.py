@@ -318,11 +318,15 @@ def spread_sums(counts: Ints, codes: Rows32, domains: int) -> Ints:
         codes: (n,) int32, -1 for rows in no domain.
         domains: number of codes.
     """
-    at = codes + 1
-    # bincount sums in float64, which is exact up to 2**53: far above any number of pods or weights.
-    sums = np.bincount(at, counts[: len(at)], minlength=domains + 1).astype(np.int64)
-    sums[0] = 0
-    out: Ints = sums[at]
+    labelled = codes >= 0
+    if domains == int(np.count_nonzero(labelled)):  # one node a domain, as with host names
+        out: Ints = counts[: len(codes)] * labelled
+    else:
+        at = codes + 1
+        # bincount sums in float64, which is exact up to 2**53: far above any number of pods or weights.
+        sums = np.bincount(at, counts[: len(at)], minlength=domains + 1).astype(np.int64)
+        sums[0] = 0
+        out = sums[at]
     if len(out) < len(counts):
         out = np.concatenate([out, np.zeros(len(counts) - len(out), np.int64)])
     return out
