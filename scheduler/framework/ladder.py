@@ -110,6 +110,11 @@ class Ladder:
         """Size, for bounding what is kept."""
         return self._rungs.size + 4 * len(self.order)
 
+    def is_current(self, state: ClusterState, generation: int) -> bool:
+        """Nothing on any node, and none of the rules, has changed since the last ``refresh``."""
+        nodes = state.nodes
+        return self._epochs == (nodes.static_epoch, nodes.epoch) and self._generation == generation
+
     def refresh(self, state: ClusterState, rules: Rules, generation: int) -> None:
         """Bring every row up to date; *generation* changes when *rules* may have."""
         nodes = state.nodes

@@ -64,10 +64,11 @@ class Placer:
         if found is None or found.klass is not klass:
             found = self._ladders[klass.row] = Ladder(klass)
         self._ladders.move_to_end(klass.row)
-        rules = rules_for(klass, self._checks, self._scorers)
-        found.refresh(self.state, rules, self._generation)
-        found.rules = rules
-        self._trim()
+        if not found.is_current(self.state, self._generation):
+            rules = rules_for(klass, self._checks, self._scorers)
+            found.refresh(self.state, rules, self._generation)
+            found.rules = rules
+            self._trim()
         return found
 
     def fill(
