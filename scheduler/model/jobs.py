@@ -17,7 +17,8 @@ from volcano_py.scheduler.model.rows import Column, Rows
 from volcano_py.scheduler.model.tasks import ALLOCATED, Status
 
 STATUSES: Final = len(Status)
-ALLOCATED_STATUSES: Final = tuple(int(s) for s in Status if ALLOCATED[s])
+_ALLOCATED, _BINDING, _BOUND, _RUNNING = (int(s) for s in Status if ALLOCATED[s])
+_SUCCEEDED: Final = int(Status.SUCCEEDED)
 
 
 def no_counts() -> list[int]:
@@ -89,12 +90,12 @@ class Job:
     def allocated(self, role: str | None = None) -> int:
         """Tasks that hold a node for good (not releasing), of all roles or of *role*."""
         counts = self.counts_of(role)
-        return sum(counts[s] for s in ALLOCATED_STATUSES)
+        # Spelled out: job order asks this of every job, and a loop over the statuses costs four times as much.
+        return counts[_ALLOCATED] + counts[_BINDING] + counts[_BOUND] + counts[_RUNNING]
 
     def ready(self, role: str | None = None) -> int:
         """Volcano's ready count: allocated plus succeeded."""
-        counts = self.counts_of(role)
-        return sum(counts[s] for s in ALLOCATED_STATUSES) + counts[Status.SUCCEEDED]
+        return self.allocated(role) + self.counts_of(role)[_SUCCEEDED]
 
     def waiting(self, role: str | None = None) -> int:
         """Tasks promised room that is being released."""
