@@ -48,6 +48,7 @@ def close_jobs(session: Session) -> dict[str, GroupStatus]:
     """Statuses of the groups that differ from what was last said."""
     state = session.state
     rows = set(state.jobs.changed)
+    state.jobs.changed.clear()  # whose phase changes below is looked at again in the next cycle
     rows.update(session.job_refusals)
     rows.update(int(state.tasks.job[task]) for task in session.refusals)
     rows.discard(-1)
@@ -62,7 +63,6 @@ def close_jobs(session: Session) -> dict[str, GroupStatus]:
         if status != job.said:
             job.said = status
             changed[job.key] = status
-    state.jobs.changed.clear()
     return changed
 
 

@@ -64,6 +64,7 @@ class QueueRules:
         deserved = self.shares.deserved
         shared = (deserved > 0) & (deserved < UNLIMITED)
         self._per_deserved: Scores = np.divide(1.0, deserved, out=np.zeros(deserved.shape), where=shared)
+        self._shares: dict[int, tuple[int, float]] = {}
         self._bounded = bool((self.shares.limit < UNLIMITED).any())
         self._guaranteed: Mask = np.any(owed.guarantee > 0, axis=1)
 
@@ -159,7 +160,11 @@ class QueueRules:
 
     def share(self, row: int) -> float:
         """The largest part of what it deserves that queue *row* holds."""
-        return float((self.holds(row) * self._per_deserved[row]).max())
+        epoch = self._state.queues.epoch
+        known = self._shares.get(row)
+        if known is None or known[0] != epoch:
+            known = self._shares[row] = (epoch, float((self.holds(row) * self._per_deserved[row]).max()))
+        return known[1]
 
     def nearest_first(self, claim: Claim, queue: Queue) -> Key:
         """Queues that share more ancestors with the claimant's give first."""

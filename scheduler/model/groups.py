@@ -60,6 +60,7 @@ class GroupIntake:
     def attach(self, job: Job) -> None:
         """Point *job* at the queue it names; amounts must be out of the books."""
         queues = self.state.queues
+        self.state.jobs.changed.add(job.row)
         if job.queue >= 0:
             queues[job.queue].jobs.discard(job.row)
         queue = queues.named(job.queue_name)
