@@ -126,27 +126,18 @@ def _share(used: Ints, size: Ints) -> Scores:
 def _deviation(shares: list[Scores]) -> Scores:
     """(n,) standard deviation of the *shares* that are known; 0 where fewer than two are."""
     if len(shares) == 2:
-        apart: Scores = shares[0] - shares[1]
-        np.abs(apart, out=apart)
-        apart /= 2.0
-        return np.nan_to_num(apart, copy=False) if np.isnan(apart.sum()) else apart
-    known = [~np.isnan(share) for share in shares]
-    count = sum(known[1:], known[0].astype(np.int64))
-    total = sum((np.nan_to_num(share) for share in shares[1:]), np.nan_to_num(shares[0]))
-    mean = total / np.maximum(count, 1)
-    square = np.zeros(len(total))
-    for share in shares:
-        square += np.nan_to_num((share - mean) * (share - mean))
-    result: Scores = np.sqrt(square / np.maximum(count, 1))
-    two = count == 2
-    if two.any():
-        result[two] = _half_distance([share[two] for share in shares])
-    result[count < 2] = 0.0
+        return _half_distance(shares)
+    mean = sum(shares[1:], shares[0]) / len(shares)
+    squares = [(share - mean) * (share - mean) for share in shares]
+    result: Scores = np.sqrt(sum(squares[1:], squares[0]) / len(shares))
+    partly = np.isnan(result)
+    if partly.any():
+        result[partly] = _half_distance([share[partly] for share in shares])
     return result
 
 
 def _half_distance(shares: list[Scores]) -> Scores:
-    """(n,) half the distance of the two known ones among *shares*."""
-    stacked = np.stack(shares)
-    result: Scores = (np.nanmax(stacked, axis=0) - np.nanmin(stacked, axis=0)) / 2.0
-    return result
+    """(n,) deviation of at most two known *shares*: half their distance; 0 where one or none is known."""
+    distance: Scores = np.fmax.reduce(shares) - np.fmin.reduce(shares)
+    distance /= 2.0
+    return np.nan_to_num(distance, copy=False) if np.isnan(distance.sum()) else distance

@@ -230,6 +230,20 @@ def test_a_forgotten_term_is_counted_right_when_it_returns() -> None:
     assert engine.state.coupling.counts(again).sum() == 2
 
 
+def test_a_term_without_a_user_that_is_wanted_again_is_not_swept() -> None:
+    engine = engine_of(plain_node("n1", zone="z"), podof("x", on="n1"))
+    terms = engine.state.coupling.terms
+    engine.apply(podof("w", affinity=away(_ANTI)))
+    engine.delete("Pod", "a/w")
+    while len(terms) < 1024:
+        term = {"labelSelector": {"matchLabels": {"app": f"other-{len(terms)}"}}, "topologyKey": "zone"}
+        engine.apply(podof("v", app="v", affinity=away(term)))
+    new = {"labelSelector": {"matchLabels": {"app": "new"}}, "topologyKey": "zone"}
+    engine.apply(podof("w", affinity=away(_ANTI, new)))
+    assert len(terms) == 3, "two of the newcomer, one of the last pod before it"
+    assert sorted(term.matched.present(1).sum() for term in terms.values()) == [0, 0, 1]
+
+
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
 def test_tallies_are_the_same_few_or_many(count: int) -> None:
     rows = np.arange(count, dtype=np.int32) * 2

@@ -199,10 +199,12 @@ def test_a_placed_pod_takes_the_smallest_volume_that_suits() -> None:
 
 
 def test_who_shares_a_claim_being_bound_goes_to_its_volume() -> None:
-    engine = engine_of(*ZONES, storage_class(), claim("c"), volume("v1", "z1"), volume("v2", "z2"))
+    engine = engine_of(*ZONES, node("other", labels={ZONE: "z2"}), storage_class(), claim("c"))
+    engine.apply(volume("v1", "z1"))
+    engine.apply(volume("v2", "z2"))
     engine.apply(using("placed", "c", on="n2"))
     engine.apply(using("p", "c"))
-    assert passing(engine, "ml/p", "VolumeBinding") == {"n2"}
+    assert passing(engine, "ml/p", "VolumeBinding") == {"n2", "other"}
 
 
 MAKER = "disk.example.com"
