@@ -12,7 +12,7 @@ import numpy as np
 
 from volcano_py.crds.schedulerconfig import Arguments
 from volcano_py.plugins.deviceshare.arguments import ARGUMENTS, read_settings
-from volcano_py.plugins.deviceshare.asks import CardRequest
+from volcano_py.plugins.deviceshare.asks import ANY_CARD, CardRequest
 from volcano_py.plugins.deviceshare.charges import bare_charge, charge_with
 from volcano_py.plugins.deviceshare.choose import is_simple, place, placeable
 from volcano_py.plugins.deviceshare.explain import most_cards, no_cards, no_room
@@ -49,6 +49,7 @@ class DeviceSharePlugin(Plugin):
         self._facts: CardFacts | None = None
         self._scores: PolicyScores | None = None
         self._last: tuple[TaskClass, NodeView, Room] | None = None
+        self._last_fit: tuple[Room, Mask] | None = None
 
     def card_source(self) -> CardSource | None:
         """How pods and nodes speak of cards, if slices are switched on."""
@@ -102,7 +103,7 @@ class DeviceSharePlugin(Plugin):
         request, facts = cards_of(klass), self.facts(view.state)
         if facts.positions == 0:
             return np.full(len(view.rows), request.plain)
-        ok = placeable(request, self._room(klass, view), facts.numa[view.rows])
+        ok: Mask = self._fit(klass, view).sum(axis=1) >= main_ask(request).count
         return ok | facts.plain[view.rows] if request.plain else ok
 
     # -- scores ---------------------------------------------------------------------------------
@@ -135,18 +136,22 @@ class DeviceSharePlugin(Plugin):
         facts = self.facts(view.state)
         if self._scores is None:
             raise ValueError("no placement policy is open")
-        fit = None
-        if isinstance(klass.cards, CardRequest) and facts.positions:
-            fit = self._fit(klass.cards, self._room(klass, view), facts, view)
-        return self._scores.score(klass, view, facts, fit)
+        if facts.positions == 0:
+            return np.zeros(len(view.rows)), np.zeros((len(view.rows), 0), np.bool_)
+        fit = self._fit(klass, view) if asks_cards(klass) else None
+        return self._scores.score(klass, view, facts, self._room(klass, view), fit)
 
-    def _fit(self, request: CardRequest, room: Room, facts: CardFacts, view: NodeView) -> Mask:
+    def _fit(self, klass: TaskClass, view: NodeView) -> Mask:
         """(n, G) cards that take a share of the main ask, on nodes that take all of the pod."""
+        request, room = cards_of(klass), self._room(klass, view)
+        if self._last_fit is not None and self._last_fit[0] is room:
+            return self._last_fit[1]
         ask = main_ask(request)
         fit = fits(ask, room, memory_need(ask, room), untouched=request.untouched)
-        if is_simple(request) and not request.numa:
-            return fit
-        return fit & placeable(request, room, facts.numa[view.rows])[:, None]
+        if not is_simple(request) or request.numa:
+            fit &= placeable(request, room, self.facts(view.state).numa[view.rows])[:, None]
+        self._last_fit = room, fit
+        return fit
 
     def _open_policy(self, session: Session) -> None:
         """Hang the placement policy, made anew where what it expects has changed."""
@@ -220,7 +225,8 @@ class DeviceSharePlugin(Plugin):
     def _room(self, klass: TaskClass, view: NodeView) -> Room:
         """Room for *klass* in *view*; scores and checks of one view ask one after another."""
         if self._last is None or self._last[0] is not klass or self._last[1] is not view:
-            selection = cards_of(klass).selection
+            request = klass.cards
+            selection = request.selection if isinstance(request, CardRequest) else ANY_CARD
             table, facts = view.state.cards, self.facts(view.state)
             self._last = klass, view, room_of(table, facts, selection, view.rows, future=view.future)
         return self._last[2]

@@ -67,19 +67,18 @@ def room_of(table: CardTable, facts: CardFacts, selection: Selection, rows: Rows
 
     def held(kind: str) -> Ints:
         # Rows beyond the card table have no cards; clipped, they are ruled out by ``usable``.
-        used, leaving, promised = (
-            getattr(table, f"{state}_{kind}").take(rows, axis=0, mode="clip")
-            for state in ("used", "leaving", "promised")
-        )
-        late = promised - leaving
-        taken: Ints = used + (late if future else np.maximum(late, 0))
+        taken: Ints = getattr(table, f"used_{kind}").take(rows, axis=0, mode="clip")
+        if table.moving:
+            late = getattr(table, f"promised_{kind}").take(rows, axis=0, mode="clip")
+            late = late - getattr(table, f"leaving_{kind}").take(rows, axis=0, mode="clip")
+            taken = taken + (late if future else np.maximum(late, 0))
         return taken
 
     memory = table.memory.take(rows, axis=0, mode="clip")
     cores = table.cores.take(rows, axis=0, mode="clip")
     tenants = held("slots")
     return Room(
-        facts.eligible(selection)[rows],
+        facts.eligible(selection).take(rows, axis=0),
         memory,
         cores,
         memory - held("memory"),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from volcano_py.plugins.deviceshare.asks import ANY_CARD, CardRequest
+from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.choose import SPREAD, Placed, is_simple
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.kinds import KindBook
 from volcano_py.plugins.deviceshare.placement import CardNodes, PlacementPolicy
-from volcano_py.plugins.deviceshare.room import Room, room_of
+from volcano_py.plugins.deviceshare.room import Room
 from volcano_py.plugins.deviceshare.translate import agree, ask_of, card_nodes
 from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.classes import TaskClass
@@ -57,19 +57,14 @@ class PolicyScores:
         self.kinds = kinds
 
     def score(
-        self, klass: TaskClass, view: NodeView, facts: CardFacts, fit: Mask | None
+        self, klass: TaskClass, view: NodeView, facts: CardFacts, room: Room, fit: Mask | None
     ) -> tuple[Scores, Mask]:
         """(n,) scores of *view*'s nodes and (n, G) the cards chosen there.
 
-        *fit* (n, G) are the cards that take a share, None without card asks. Nodes on which the ask
-        does not fit score 0. What was chosen is remembered for ``cards``.
+        *room* is that of the view's cards, *fit* (n, G) the cards that take a share, None without card
+        asks. Nodes on which the ask does not fit score 0. What was chosen is remembered for ``cards``.
         """
         found = np.zeros(len(view.rows)), np.zeros((len(view.rows), facts.positions), np.bool_)
-        if facts.positions == 0:
-            return found
-        request = klass.cards
-        selection = request.selection if isinstance(request, CardRequest) else ANY_CARD
-        room = room_of(view.state.cards, facts, selection, view.rows, future=view.future)
         bits = None if self.kinds is None else self.kinds.reach(len(view.state.nodes.version))
         nodes = card_nodes(view, facts, room, bits)
         for size in self._sizes(klass, view, facts):

@@ -173,11 +173,13 @@ class CardTable:
         used_*, leaving_*, promised_*: (N, G) int64 of the same; ``used`` includes ``leaving``.
         type: (N, G) int32 index into ``types``; -1 where no card is.
         specs: node row -> its cards' specs.
+        moving: choices booked as leaving or promised, all nodes together.
     """
 
     def __init__(self) -> None:
         self.rows = 0
         self.positions = 0
+        self.moving = 0
         self.types: list[str] = []
         self.specs: dict[int, tuple[CardSpec, ...]] = {}
         self.present: Mask = np.zeros((0, 0), np.bool_)
@@ -215,6 +217,8 @@ class CardTable:
 
     def book(self, kind: str, row: int, choice: CardChoice, sign: int) -> None:
         """Add (sign 1) or take back (-1) *choice* on node *row* under *kind* (used, leaving, promised)."""
+        if kind != "used":
+            self.moving += sign
         for hold in choice.holds:
             self._reach(row + 1, hold.card + 1)
             getattr(self, f"{kind}_memory")[row, hold.card] += sign * hold.memory_mib
