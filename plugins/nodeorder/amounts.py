@@ -10,6 +10,7 @@ and weights that Volcano's nodeorder gives them.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -138,6 +139,6 @@ def _deviation(shares: list[Scores]) -> Scores:
 
 def _half_distance(shares: list[Scores]) -> Scores:
     """(n,) deviation of at most two known *shares*: half their distance; 0 where one or none is known."""
-    distance: Scores = np.fmax.reduce(shares) - np.fmin.reduce(shares)
+    distance: Scores = reduce(np.fmax, shares) - reduce(np.fmin, shares)
     distance /= 2.0
     return np.nan_to_num(distance, copy=False) if np.isnan(distance.sum()) else distance

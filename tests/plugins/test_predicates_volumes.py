@@ -123,6 +123,7 @@ def test_objects_may_come_in_any_order() -> None:
             [claim("c", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), storage_class()],
             'persistentvolumeclaim "c" is being deleted',
         ),
+        ([claim("c", volumeName="v"), volume("v"), storage_class()], "pod has unbound immediate"),
         ([claim("c"), storage_class()], ""),
     ],
 )
