@@ -33,7 +33,9 @@ class Line(Generic[T]):
     def push(self, item: T) -> None:
         """Put *item* in its place."""
         self._pushed += 1
-        heapq.heappush(self._heap, (self._key(item), self._pushed, item))
+        # Alone, it needs no key: the empty one goes before all others, and is checked when it comes up.
+        key = self._key(item) if self._heap else ()
+        heapq.heappush(self._heap, (key, self._pushed, item))
 
     def extend(self, items: Iterable[T]) -> None:
         """Put many *items* in their places."""
@@ -46,11 +48,13 @@ class Line(Generic[T]):
         """The first item; None if nobody is left."""
         while self._heap:
             key, _, item = heapq.heappop(self._heap)
+            if not self._heap:
+                return item
             now = self._key(item)
-            if now > key and self._heap and now > self._heap[0][0]:
-                self.push(item)
-                continue
-            return item
+            if now <= key or now <= self._heap[0][0]:
+                return item
+            self._pushed += 1
+            heapq.heappush(self._heap, (now, self._pushed, item))
         return None
 
 

@@ -226,7 +226,7 @@ class Points:
 
 def order_key(point: Point[Callable[[Any], Key]], item: Any, last: tuple[Key, ...]) -> tuple[Key, ...]:
     """The tuple *item* sorts by: every plugin's key, then *last*."""
-    return (*(entry.call(item) for entry in point), *last)
+    return (*[entry.call(item) for entry in point.entries], *last)
 
 
 def all_true(point: Point[Callable[[Any], bool]], item: object) -> bool:
