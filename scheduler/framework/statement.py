@@ -80,7 +80,7 @@ class Statement:
         self.rollback(0)
 
     def undo_eviction(self, task: int) -> bool:
-        """Give *task*'s eviction back if it is in this statement (out of order; see ``victims``)."""
+        """Give *task*'s eviction back if it is in this statement (out of order; see ``eviction``)."""
         for position, operation in enumerate(self.operations):
             if operation.cause is not None and int(operation.before.tasks[0]) == task:
                 del self.operations[position]
@@ -96,11 +96,15 @@ class Statement:
         """
         decisions: list[Decision] = []
         state = self.session.state
+        told: set[int] = set()
         for operation in self.operations:
             tasks = operation.before.tasks
             standing = tasks[state.tasks.status[tasks] == operation.status]
+            if not told.isdisjoint(standing.tolist()):
+                standing = np.array([task for task in standing.tolist() if task not in told], np.int32)
             if len(standing) == 0:
                 continue
+            told.update(standing.tolist())
             if operation.status == Status.ALLOCATED:
                 decisions += self._bind(standing, reason)
             elif operation.status == Status.PIPELINED:

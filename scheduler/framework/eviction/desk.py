@@ -1,0 +1,351 @@
+"""Where claims are made: a starving job asks for the room its gang lacks, and gets all of it or nothing.
+
+Everything happens in one statement: what fits on idle room or on room already being released is placed
+first, then victims are taken for the rest, those not needed are given back, and only a gang that will be
+whole is carried out. A job that holds a reservation from an earlier cycle makes no claim: its victims are
+still leaving.
+
+What was worked out for one claimant serves the next of the same kind: same queue, priority, class, and
+holdings. A kind that could not be helped is not tried again until something was carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from volcano_py.scheduler.framework.claim import Claim
+from volcano_py.scheduler.framework.contract import RECLAIM, lost_text, may_take
+from volcano_py.scheduler.framework.decision import EvictionCause
+from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken, placed_tasks
+from volcano_py.scheduler.framework.eviction.search import Plan, Search
+from volcano_py.scheduler.framework.eviction.victims import Standing, Unit, make_offer, still_agreed
+from volcano_py.scheduler.framework.filling import Run, place, runs, take_members, worksheet
+from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.framework.session import Session
+from volcano_py.scheduler.framework.statement import Statement
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.queues import Queue
+from volcano_py.scheduler.model.resources import Mask
+from volcano_py.scheduler.model.tasks import Status
+
+NEVER: Final = "Never"
+"""``preemptionPolicy`` of pods that take nothing from others."""
+WAITS: Final = "waits for pods that are leaving"
+
+
+class Desk:
+    """Takes the claims of one action in one cycle."""
+
+    def __init__(self, session: Session, action: str) -> None:
+        self.session, self.action = session, action
+        self.carried_out = 0
+        self._standing: Standing | None = None
+        self._searches: dict[Hashable, Search] = {}
+        self._hopeless: dict[Hashable, tuple[int, dict[tuple[int, bool], Refusal]]] = {}
+        self._worded: dict[tuple[int, str], tuple[Refusal, Refusal]] = {}
+
+    def serve(self, job: Job) -> bool:
+        """Make room for what the gang of *job* lacks, or for one more member of a whole gang.
+
+        Returns:
+            Whether it was carried out: members are placed, and the gang is whole or will be.
+        """
+        session = self.session
+        attempt = Attempt(self, job, own_job=False)
+        sheet = worksheet(session, job)
+        while members := take_members(session, job, sheet):
+            kind = self._kind(job, members)
+            if self._told_before(kind, members):
+                sheet.fail(session, members)
+                continue
+            left = attempt.place(members)
+            sheet.fail(session, left)
+            if attempt.succeeded():
+                attempt.carry_out()
+                return True
+            self._remember(kind, left)
+        attempt.give_up()
+        return False
+
+    def serve_inside(self, job: Job) -> bool:
+        """Let one pending pod of *job* take the place of pods of the same job; whether it was done."""
+        sheet = worksheet(self.session, job)
+        task = sheet.next(self.session)
+        if task is None:
+            return False
+        attempt = Attempt(self, job, own_job=True)
+        attempt.place([task])
+        if attempt.succeeded():
+            attempt.carry_out()
+            return True
+        attempt.give_up()
+        return False
+
+    def search(self, claim: Claim, allowed: Mask, *, firm: bool, own_job: bool) -> Search:
+        """The search for claims like *claim*, in step with what has been carried out."""
+        state = self.session.state
+        stands = own_job or any(claim.job.counts[s] for s in (Status.BOUND, Status.RUNNING))
+        key = (
+            claim.queue.row,
+            claim.job.priority,
+            claim.klass.row,
+            firm,
+            int(state.tasks.priority[claim.task]),
+            claim.job.row if stands else -1,
+            own_job,
+            allowed.tobytes(),
+        )
+        known = self._searches.get(key)
+        if known is not None:
+            return known
+        if self._standing is None:
+            self._standing = Standing(self.session, self.action)
+        offer = make_offer(self.session, self._standing, claim, own_job=own_job)
+        search = self._searches[key] = Search(self.session, claim, offer, allowed, self.carried_out)
+        return search
+
+    def forget_searches(self) -> None:
+        """What was worked out no longer holds (votes changed, victims came back): ask again."""
+        self._searches.clear()
+
+    def refuse(self, tasks: list[int], note: str) -> None:
+        """Add *note* to why *tasks* wait."""
+        session = self.session
+        for task in tasks:
+            base = session.refusals.get(task)
+            if base is None:
+                session.refuse([task], Refusal("NoVictim", f"{self.action}: {note}"))
+                continue
+            known = self._worded.get((id(base), note))
+            if known is None:
+                text = f"{base.message.rstrip('.')}; {self.action}: {note}"
+                known = self._worded[id(base), note] = (base, replace(base, message=text))
+            session.refusals[task] = known[1]
+
+    def _kind(self, job: Job, members: list[int]) -> Hashable:
+        """What decides whether a claim can be helped."""
+        tasks = self.session.state.tasks
+        rows = np.array(members, np.int32)
+        held = self.session.state.jobs.allocated[job.row]
+        return (
+            job.queue,
+            job.priority,
+            job.row if held.any() else -1,
+            tasks.klass[rows].tobytes(),
+            tasks.interruptible[rows].tobytes(),
+            tasks.priority[rows].tobytes(),
+            tuple(self.may_claim(task) for task in members),
+        )
+
+    def may_claim(self, task: int) -> bool:
+        """*task* takes room from others at all."""
+        pod = self.session.state.tasks.pods[task]
+        return pod is None or pod.spec.preemption_policy != NEVER
+
+    def _told_before(self, kind: Hashable, members: list[int]) -> bool:
+        """Nothing has been carried out since claims like this one failed: refuse *members* the same way."""
+        known = self._hopeless.get(kind)
+        if known is None or known[0] != self.carried_out:
+            return False
+        tasks, refusals = self.session.state.tasks, known[1]
+        for task in members:
+            refusal = refusals.get((int(tasks.klass[task]), bool(tasks.interruptible[task])))
+            self.session.refusals[task] = refusal or next(iter(refusals.values()))
+        return True
+
+    def _remember(self, kind: Hashable, left: list[int]) -> None:
+        tasks, refusals = self.session.state.tasks, self.session.refusals
+        if left:
+            told = {(int(tasks.klass[t]), bool(tasks.interruptible[t])): refusals[t] for t in left}
+            self._hopeless[kind] = (self.carried_out, told)
+
+
+class Attempt:
+    """One claim in the making."""
+
+    def __init__(self, desk: Desk, job: Job, *, own_job: bool) -> None:
+        self.desk, self.session, self.job, self.own_job = desk, desk.session, job, own_job
+        self.queue: Queue = desk.session.state.queues[job.queue]
+        self.statement: Statement = desk.session.statement(desk.action)
+        self._taken: list[Taken] = []
+
+    def place(self, members: list[int]) -> list[int]:
+        """Place *members*, taking room from others where needed; returns those that found none."""
+        left = place(self.session, self.statement, self.job, self.queue, members)
+        unserved: list[int] = []
+        for run in runs(self.session, left):
+            unserved += self._make_room(run)
+        return unserved
+
+    def succeeded(self) -> bool:
+        """Something was placed, and the gang is whole or will be."""
+        session = self.session
+        whole = session.job_ready(self.job) or session.job_pipelined(self.job)
+        return whole and bool(placed_tasks(self.statement))
+
+    def carry_out(self) -> None:
+        """Give back whom the claimant does not need, then make it final."""
+        thinner = GiveBack(self.session, self.statement, self.job, self.queue)
+        if thinner.thin(self._taken):
+            self.desk.forget_searches()
+        tasks = placed_tasks(self.statement)
+        if not self.session.job_ready(self.job):
+            self._promise_all(tasks)
+        status, node = self.session.state.tasks.status, self.session.state.tasks.node
+        for task in tasks:
+            self.session.refusals.pop(task, None)
+            if status[task] == Status.PIPELINED:
+                name = self.session.state.nodes.names[int(node[task])]
+                self.session.refuse([task], Refusal("Waiting", f"room on {name} is promised; {WAITS}"))
+        self.statement.commit(WAITS)
+        self.desk.carried_out += 1
+
+    def give_up(self) -> None:
+        """Leave everything as it was."""
+        self.statement.discard()
+        if self._taken:
+            self.desk.forget_searches()
+
+    def _promise_all(self, tasks: list[int]) -> None:
+        """Nothing of a gang that has to wait starts now, on idle room neither."""
+        table = self.session.state.tasks
+        for task in tasks:
+            if table.status[task] == Status.ALLOCATED:
+                rows, where = np.array([task], np.int32), table.node[task : task + 1].copy()
+                choice = table.slices.get(task)
+                self.statement.unplace(rows)
+                self.statement.pipeline(rows, where, None if choice is None else [choice])
+
+    def _make_room(self, run: Run) -> list[int]:
+        """Take room for *run*; returns the tasks that found none, each with its refusal noted."""
+        left = [task for task in run.tasks if self.desk.may_claim(task)]
+        never = [task for task in run.tasks if not self.desk.may_claim(task)]
+        self.desk.refuse(never, f"preemptionPolicy is {NEVER}")
+        if not left:
+            return never
+        search = self._search(run, left)
+        while left:
+            rest = self._step(search, run, left)
+            if rest is None:
+                break
+            left, search = rest, self._search(run, left)
+        if left:
+            self.desk.refuse(left, self._why(search, run, len(left)))
+        return never + left
+
+    def _search(self, run: Run, tasks: list[int]) -> Search:
+        claim = Claim(self.desk.action, self.job, self.queue, tasks[0], run.klass)
+        allowed = may_take(self.session, claim, run.klass.charge * len(tasks), firm=run.firm)
+        return self.desk.search(claim, allowed, firm=run.firm, own_job=self.own_job)
+
+    def _step(self, search: Search, run: Run, left: list[int]) -> list[int] | None:
+        """Serve some of *left*; returns the others, None if nothing more can be done."""
+        session, klass = self.session, run.klass
+        if self._room(run) < 1 and len(session.placer.future_rows(klass, anywhere=True)):
+            if not self._free_limit(search, run):
+                return None
+            rest = place(session, self.statement, self.job, self.queue, left)
+            return rest if len(rest) < len(left) else None
+        plan = search.next_plan()
+        if plan is None:
+            return None
+        if not self._follow(search, plan, run, left[0]):
+            return left
+        search.again(plan.row)
+        left = left[1:]
+        if left and any(len(unit.tasks) > 1 for unit in plan.units):
+            left = place(session, self.statement, self.job, self.queue, left)
+        return left
+
+    def _follow(self, search: Search, plan: Plan, run: Run, task: int) -> bool:
+        """Take the plan's victims and promise *task* its node; if it does not work out, undo."""
+        stale = search.made_at != self.desk.carried_out
+        if stale and not still_agreed(self.session, search.claim, plan.units):
+            self.desk.forget_searches()
+            return False
+        mark, taken = self.statement.mark(), list(self._taken)
+        for unit in plan.units:
+            self._evict(search, unit)
+        where = np.array([plan.row], np.int32)
+        others = search.more(plan.row)
+        while not self.session.placer.fits_future(run.klass, where)[0]:
+            unit_more = None if search.sums_suffice else next(others, None)
+            if unit_more is None:
+                self._undo(mark, taken)
+                return False
+            self._evict(search, unit_more)
+        if self._room(run) < 1 and not self._free_limit(search, run):
+            self._undo(mark, taken)
+            return False
+        search.took(plan.row, plan.units)
+        cards = self.session.placer.cards(run.klass, plan.row, future=True)
+        self.statement.pipeline(np.array([task], np.int32), where, cards)
+        return True
+
+    def _free_limit(self, search: Search, run: Run) -> bool:
+        """Take victims until the queue's limits leave room for one more; whether they do."""
+        mark, taken = self.statement.mark(), list(self._taken)
+        if search.could_free_limit(firm=run.firm):
+            for unit in search.anywhere():
+                self._evict(search, unit)
+                if self._room(run) >= 1:
+                    return True
+        self._undo(mark, taken)
+        return False
+
+    def _room(self, run: Run) -> int:
+        return self.session.room(self.queue, run.klass, firm=run.firm, future=True).count
+
+    def _evict(self, search: Search, unit: Unit) -> None:
+        """Take *unit*; of a whole gang also the members it could spare, then all come back together."""
+        rule = self._rule(search, unit)
+        cause = EvictionCause(self.job.key, rule)
+        cost, shared = search.cost_of(unit), search.shares_limit(unit)
+        spared = {task for spare in unit.spares for task in spare.tasks}
+        before = [task for one in self._taken for task in one.tasks if task in spared]
+        tasks = [*unit.tasks, *(t for spare in unit.spares if search.stands(spare) for t in spare.tasks)]
+        for task in tasks:
+            self.statement.evict(task, replace(cause, lost=lost_text(self.session, task)))
+        self._taken = [one for one in self._taken if spared.isdisjoint(one.tasks)]
+        self._taken.append(Taken((*tasks, *before), cause, cost, shared))
+
+    def _undo(self, mark: int, taken: list[Taken]) -> None:
+        self.statement.rollback(mark)
+        self._taken = taken
+
+    def _rule(self, search: Search, unit: Unit) -> str:
+        """The rule that lets *unit* be evicted, in numbers."""
+        state = self.session.state
+        if self.desk.action == RECLAIM:
+            return f"reclaim: {search.bounds.over_text(unit.queue)}; queue {self.queue.name} claims its own"
+        if self.own_job:
+            pair = f"{unit.level[1]} gives way to {int(state.tasks.priority[search.claim.task])}"
+            return f"preempt: inside {self.job.key} pod priority {pair}"
+        other = state.jobs[unit.job]
+        mine, theirs = (f"{job.key} (priority {job.priority})" for job in (self.job, other))
+        return f"preempt: {mine} goes before {theirs} in queue {self.queue.name}"
+
+    def _why(self, search: Search, run: Run, count: int) -> str:
+        """Why *count* pods of *run* get no room."""
+        if self.desk.action == RECLAIM:
+            need = run.klass.charge * count
+            for entry in self.session.points.preemptive:
+                refusal = entry.call(self.queue, need, run.firm)
+                if refusal is not None:
+                    return str(refusal.message)
+        return search.offer.refusal()
+
+
+def claimants(session: Session) -> list[Job]:
+    """Admitted, sound jobs that starve and hold no reservation from an earlier cycle."""
+    state, reserved = session.state, session.reservations.jobs()
+    found = []
+    for row in sorted(state.jobs.with_pending - reserved):
+        job = state.jobs[row]
+        if session.job_starving(job) and not session.waits_at_gate(job) and session.job_problem(job) is None:
+            found.append(job)
+    return found
