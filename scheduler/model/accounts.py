@@ -211,28 +211,31 @@ class Accounts:
             job.pending.difference_update(tasks)
             if not job.pending:
                 self.jobs.with_pending.discard(job.row)
-        job.gated += sign * int(np.count_nonzero(self.tasks.gated[batch.tasks]))
+        if sign > 0 or job.gated:
+            job.gated += sign * int(np.count_nonzero(self.tasks.gated[batch.tasks]))
         if batch.klass.best_effort:
             job.pending_best_effort += sign * len(tasks)
 
     def _book_queue(self, batch: Batch, job: Job, charge: Ints, sign: int) -> None:
         queues = self.queues
-        path = list(queues[job.queue].path)
         status = batch.status
         if status == Status.PENDING:
-            queues.pending[path] += charge
+            columns = [queues.pending]
         elif _HOLDS[status]:
-            queues.allocated[path] += charge
+            columns = [queues.allocated]
             if status == Status.RELEASING:
-                queues.releasing[path] += charge
+                columns.append(queues.releasing)
         elif status == Status.PIPELINED:
-            queues.pipelined[path] += charge
+            columns = [queues.pipelined]
         else:
             return
+        path = queues[job.queue].path
+        for column in columns:
+            _add(column, path, charge)
         if status not in (Status.PENDING, Status.RELEASING):
             firm = self._firm_charge(batch, charge, sign)
             if firm is not None:
-                queues.firm[path] += firm
+                _add(queues.firm, path, firm)
         queues.epoch += 1
 
     def charge_of(self, batch: Batch) -> Ints:
@@ -269,3 +272,9 @@ class Accounts:
         for task in batch.tasks[firm].tolist():
             total = total + self.charge_of_task(task)
         return total * sign
+
+
+def _add(column: Ints, path: tuple[int, ...], amount: Ints) -> None:
+    """Add *amount* (R,) to every queue of *path*; paths are short: a loop beats an index array."""
+    for row in path:
+        column[row] += amount
