@@ -71,6 +71,7 @@ class Reservations:
             del job_row
             statement.discard()
         self._statements.clear()
+        _unpromise(session)
 
     def _restore_task(self, session: Session, statement: Statement, task: int) -> bool:
         state, placer = session.state, session.placer
@@ -95,6 +96,13 @@ class Reservations:
         for task in list(state.tasks.nominated):
             if not on_its_way[int(state.tasks.job[task])]:
                 del state.tasks.nominated[task]
+
+
+def _unpromise(session: Session) -> None:
+    """Between cycles promised tasks are pending; their nominations say where the next one puts them."""
+    table = session.state.tasks
+    for task in np.flatnonzero(table.status[: table.size] == Status.PIPELINED).tolist():
+        session.statement(RESTORE).unplace(np.array([task], np.int32))
 
 
 def _reserve(session: Session, statement: Statement) -> None:

@@ -232,7 +232,8 @@ class Attempt:
             rest = self._step(search, run, left)
             if rest is None:
                 break
-            left, search = rest, self._search(run, left)
+            left = rest
+            search = self._search(run, left) if left else search
         if left:
             self.desk.refuse(left, self._why(search, run, len(left)))
         return never + left
