@@ -25,10 +25,10 @@ class AllocateAction(Action):
 
     def run(self, session: Session) -> None:
         """Place what fits, in order."""
-        state = session.state
-        if not state.jobs.with_pending:
+        waiting = candidates(session)
+        if not waiting:
             return
-        agenda = Agenda(session, candidates(session))
+        agenda = Agenda(session, waiting)
         sheets: dict[int, Worksheet] = {}
         while (queue := agenda.next_queue()) is not None:
             refusal = session.overused(queue)
