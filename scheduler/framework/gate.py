@@ -85,7 +85,14 @@ class GateBooks:
     def admitted(self, job: Job) -> None:
         """*job* has just been let in."""
         self.refresh()
-        self._rebook(self._cluster(), {job.row})
+        state = self._cluster()
+        if job.allocated() or job.row in self._entries or not _counts(job):
+            self._rebook(state, {job.row})
+            return
+        # Nothing held, all of the minimum to come: the usual case, met by thousands of jobs in a cycle.
+        minimum = pad(_minimum(job), state.vocabulary.width)
+        path = state.queues[job.queue].path
+        self._enter(Entry(job, path, minimum, np.zeros_like(minimum), is_firm(state, job)))
 
     def _remember(self) -> None:
         self._stale |= self._cluster().jobs.changed
@@ -113,16 +120,20 @@ class GateBooks:
         for row in rows & self._entries.keys():
             self._add(self._entries.pop(row), -1)
         for entry in _entries(state, rows):
-            self._add(entry, 1)
-            self._entries[entry.job.row] = entry
+            self._enter(entry)
+
+    def _enter(self, entry: Entry) -> None:
+        self._add(entry, 1)
+        self._entries[entry.job.row] = entry
 
     def _add(self, entry: Entry, sign: int) -> None:
-        path = list(entry.path)
-        self.coming[path] += sign * entry.coming
-        self.elastic[path] += sign * entry.elastic
-        self.coming_total += sign * entry.coming
-        if entry.firm:
-            self.coming_firm[path] += sign * entry.coming
+        coming, elastic = sign * entry.coming, sign * entry.elastic
+        for row in entry.path:  # short: a loop beats an index array
+            self.coming[row] += coming
+            self.elastic[row] += elastic
+            if entry.firm:
+                self.coming_firm[row] += coming
+        self.coming_total += coming
 
 
 def is_firm(state: ClusterState, job: Job) -> bool:

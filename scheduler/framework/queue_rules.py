@@ -11,6 +11,7 @@ again after each.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -283,7 +284,7 @@ class QueueRules:
         firm = is_firm(self._state, job)
         borrow = self.shares.firm_borrow
         limit = self.owed.firm_limit if firm and borrow else self.shares.limit
-        limit = np.minimum(limit, self._existing())
+        limit = np.minimum(limit, self._existing)
         for place, row in enumerate(path):
             short = self._short(row, asked, self._awaited(row), limit, "QueueLimit")
             if short is None and firm and not borrow:
@@ -293,6 +294,7 @@ class QueueRules:
                 return short
         return Vote.PERMIT
 
+    @cached_property
     def _existing(self) -> Ints:
         """(R,) all there is on nodes that are not cordoned; ``UNLIMITED`` where no node reports any."""
         nodes = self._state.nodes
