@@ -1,0 +1,185 @@
+"""What a scenario may expect, and how it is compared with what came out.
+
+One function a key of ``expect``: it returns what differs, as a sentence, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from volcano_py.crds.quantity import format_base, to_base
+from volcano_py.scheduler.engine import CycleResult, Engine
+from volcano_py.scheduler.framework.decision import Decision
+from volcano_py.scheduler.model.tasks import HOLDS_NODE, NOWHERE, Status
+from volcano_py.simulator.reasons import waiting_reason
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the cycles of a scenario or step decided.
+
+    Attributes:
+        decisions: of all cycles; *last* those of the last one.
+    """
+
+    engine: Engine
+    decisions: list[Decision] = field(default_factory=list)
+    last: CycleResult | None = None
+
+    def add(self, result: CycleResult) -> None:
+        """One more cycle."""
+        self.decisions += result.decisions
+        self.last = result
+
+    def of(self, kind: str) -> list[Decision]:
+        """Decisions of *kind* over all cycles."""
+        return [decision for decision in self.decisions if decision.kind == kind]
+
+
+def differences(outcome: Outcome, expect: Mapping[str, Any]) -> list[str]:
+    """What differs, one sentence each."""
+    return [text for key, wanted in expect.items() for text in CHECKS[key](outcome, wanted)]
+
+
+def _binds(outcome: Outcome, wanted: Mapping[str, Any]) -> list[str]:
+    got = {decision.pod: decision.node for decision in outcome.of("bind")}
+    right = {pod: nodes if isinstance(nodes, list) else [nodes] for pod, nodes in wanted.items()}
+    same = set(got) == set(right) and all(got[pod] in nodes for pod, nodes in right.items())
+    return [] if same else [f"binds: expected {dict(wanted)}, got {got}"]
+
+
+def _count(kind: str, name: str) -> Callable[[Outcome, Any], list[str]]:
+    def check(outcome: Outcome, wanted: Any) -> list[str]:
+        got = outcome.of(kind)
+        if _within(len(got), wanted):
+            return []
+        return [f"{name}: expected {_range(wanted)}, got {len(got)}: {', '.join(d.pod for d in got) or 'none'}"]
+
+    return check
+
+
+def _evicted(outcome: Outcome, wanted: list[str]) -> list[str]:
+    return _evicted_one_of(outcome, [wanted])
+
+
+def _evicted_one_of(outcome: Outcome, wanted: list[list[str]]) -> list[str]:
+    got = Counter(decision.pod for decision in outcome.of("evict"))
+    if any(got == Counter(one) for one in wanted):
+        return []
+    return [f"evicted: expected {' or '.join(map(str, wanted))}, got {sorted(got.elements())}"]
+
+
+def _pipelined(outcome: Outcome, wanted: Mapping[str, list[str]]) -> list[str]:
+    state = outcome.engine.state
+    got: dict[str, list[str]] = {}
+    for decision in outcome.last.decisions if outcome.last else []:
+        if decision.kind == "pipeline":
+            job = state.jobs[int(state.tasks.job[state.tasks.index[decision.pod]])]
+            got.setdefault(job.key, []).append(decision.node)
+    same = all(sorted(got.get(group, [])) == sorted(nodes) for group, nodes in wanted.items())
+    return [] if same else [f"pipelined: expected {dict(wanted)}, got {got}"]
+
+
+def _bound(outcome: Outcome, wanted: Mapping[str, Any]) -> list[str]:
+    state = outcome.engine.state
+    wrong = []
+    for group, count in wanted.items():
+        job = state.jobs.named(group)
+        held = [t for t in (job.tasks if job else ()) if HOLDS_NODE[state.tasks.status[t]]]
+        got = len([t for t in held if state.tasks.status[t] != Status.RELEASING])
+        if not _within(got, count):
+            wrong.append(f"bound: expected {_range(count)} pods of {group} on nodes, got {got}")
+    return wrong
+
+
+def _allocated(outcome: Outcome, wanted: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    state = outcome.engine.state
+    wrong = []
+    for name, amounts in wanted.items():
+        queue = state.queues.named(name)
+        got = state.vocabulary.amounts(state.queues.allocated[queue.row]) if queue else {}
+        for resource, amount in amounts.items():
+            if got.get(resource, 0) != to_base(resource, str(amount)):
+                has = format_base(resource, got.get(resource, 0))
+                wrong.append(f"allocated: expected queue {name} to hold {amount} {resource}, got {has}")
+    return wrong
+
+
+def _pod_groups(outcome: Outcome, wanted: Mapping[str, str]) -> list[str]:
+    wrong = []
+    for group, phase in wanted.items():
+        job = outcome.engine.state.jobs.named(group)
+        got = job.phase if job is not None else "(no such group)"
+        right = got != phase[1:] if phase.startswith("!") else got == phase
+        if not right:
+            wrong.append(f"podGroups: expected {group} to be {phase}, got {got}")
+    return wrong
+
+
+def _pending(outcome: Outcome, wanted: Mapping[str, str]) -> list[str]:
+    wrong = []
+    for pod, text in wanted.items():
+        reason = waiting_reason(outcome.engine, outcome.last, pod)
+        if reason is None:
+            wrong.append(f"pending: expected {pod} to wait, but it does not")
+        elif text not in reason.message:
+            wrong.append(f"pending: expected the reason of {pod} to say {text!r}, got: {reason.message}")
+    return wrong
+
+
+def _slices(outcome: Outcome, wanted: Mapping[str, list[Mapping[str, Any]]]) -> list[str]:
+    return [
+        f"slices: expected {pod} to hold {expected}, got {got}"
+        for pod, expected in wanted.items()
+        if not _same_slices(got := _held(outcome, pod), expected)
+    ]
+
+
+def _held(outcome: Outcome, pod: str) -> list[dict[str, Any]]:
+    state = outcome.engine.state
+    task = state.tasks.index.get(pod, NOWHERE)
+    choice = state.tasks.slices.get(task)
+    node = state.nodes.names[state.tasks.node[task]] if choice is not None else ""
+    return [
+        {"node": node, "card": s.card, "uuid": s.uuid, "memory": s.memory_mib, "cores": s.cores}
+        for s in (choice.slices if choice else ())
+    ]
+
+
+def _same_slices(got: list[dict[str, Any]], wanted: list[Mapping[str, Any]]) -> bool:
+    return len(got) == len(wanted) and all(_matches(*pair) for pair in zip(got, wanted, strict=True))
+
+
+def _matches(slice_: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """``card`` may be the position or the UUID; keys left out are not checked."""
+    card = wanted.get("card", slice_["card"])
+    rest = {key: value for key, value in wanted.items() if key != "card"}
+    return card in (slice_["card"], slice_["uuid"]) and all(slice_.get(k) == v for k, v in rest.items())
+
+
+def _within(value: int, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return int(wanted.get("min", 0)) <= value <= int(wanted.get("max", 2**31))
+    return value == int(wanted)
+
+
+def _range(wanted: Any) -> str:
+    return f"{wanted.get('min', 0)} to {wanted.get('max', 'any')}" if isinstance(wanted, dict) else str(wanted)
+
+
+CHECKS: Final[Mapping[str, Callable[[Outcome, Any], list[str]]]] = {
+    "binds": _binds,
+    "bindCount": _count("bind", "bindCount"),
+    "evictCount": _count("evict", "evictCount"),
+    "pipelined": _pipelined,
+    "evicted": _evicted,
+    "evictedOneOf": _evicted_one_of,
+    "bound": _bound,
+    "allocated": _allocated,
+    "podGroups": _pod_groups,
+    "pending": _pending,
+    "slices": _slices,
+}
