@@ -52,6 +52,12 @@ class Trace:
         """Cards of the cluster, milli of a card."""
         return int(np.maximum(self.nodes.free, 0).sum())
 
+    @property
+    def cards(self) -> dict[int, int]:
+        """Number of cards by model id."""
+        per_node = (self.nodes.free >= 0).sum(axis=1)
+        return {int(m): int(per_node[self.nodes.model == m].sum()) for m in np.unique(self.nodes.model)}
+
     def counts(self) -> list[tuple[CardAsk, int]]:
         """Distinct asks with the number of pods in the list, which is what a policy may expect."""
         return list(Counter(self.asks).items())

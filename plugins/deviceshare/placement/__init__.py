@@ -16,6 +16,7 @@ from volcano_py.plugins.deviceshare.placement.expected_fill import ExpectedFill,
 from volcano_py.plugins.deviceshare.placement.fragmentation import FragmentationGradient
 from volcano_py.plugins.deviceshare.placement.packing import Packing
 from volcano_py.plugins.deviceshare.placement.random import Random
+from volcano_py.plugins.deviceshare.placement.scarcity import ModelPrices
 from volcano_py.plugins.deviceshare.placement.state import (
     WHOLE_CARD,
     CardAsk,
@@ -32,6 +33,7 @@ __all__ = [
     "CardNodes",
     "PlacementPolicy",
     "PolicySpec",
+    "Setting",
     "TypicalAsks",
     "fits",
     "make_policy",
@@ -42,64 +44,80 @@ Options: TypeAlias = Mapping[str, float]
 
 
 @dataclass(frozen=True)
+class Setting:
+    """What a policy is made from.
+
+    Attributes:
+        options: all options of the policy.
+        seed: of the random policy.
+        typical: the asks to expect.
+        cards: cards in the cluster by model id.
+    """
+
+    options: Options
+    seed: int
+    typical: TypicalAsks | None
+    cards: Mapping[int, int] | None
+
+    def expected(self) -> TypicalAsks:
+        """The typical asks, for a policy that needs them."""
+        if self.typical is None:
+            raise ValueError("it looks ahead, and needs typical asks")
+        return self.typical
+
+
+@dataclass(frozen=True)
 class PolicySpec:
     """How a policy is made.
 
     Attributes:
-        make: builds it from (typical asks, seed, options).
+        make: builds it.
         options: names of its options, with their defaults.
         cover: share of pods its typical asks should make up; None means it needs none.
         keep_gangs: its typical asks should include every gang, however rare.
     """
 
-    make: Callable[[TypicalAsks | None, int, Options], PlacementPolicy]
+    make: Callable[[Setting], PlacementPolicy]
     options: Options = field(default_factory=dict)
     cover: float | None = None
     keep_gangs: bool = False
 
 
-def _needed(typical: TypicalAsks | None) -> TypicalAsks:
-    if typical is None:
-        raise ValueError("this policy needs typical asks")
-    return typical
+def _expected_fill(setting: Setting) -> PlacementPolicy:
+    options, typical = setting.options, setting.expected()
+    values = NodeValues(typical, int(options["streams"]), options["fill"], int(options["stream_seed"]))
+    prices = None if setting.cards is None else ModelPrices(typical, setting.cards)
+    return ExpectedFill(values, prices, options["price_weight"])
 
 
-def _expected_fill(typical: TypicalAsks | None, _seed: int, options: Options) -> PlacementPolicy:
-    streams, fill, seed = options["streams"], options["fill"], options["stream_seed"]
-    return ExpectedFill(NodeValues(_needed(typical), int(streams), fill, int(seed)))
-
-
-_SCALES: Options = MappingProxyType({"cpu_scale": 128_000, "cards_scale": 8_000})
+_LARGEST_NODE: Options = MappingProxyType({"cpu_scale": 128_000, "cards_scale": 8_000})
+_LARGEST_CARDS: Options = MappingProxyType({"cards_scale": 8_000})
+_EXPECTED_FILL: Options = MappingProxyType(
+    {"streams": 32, "fill": 2.0, "stream_seed": 7, "price_weight": 0.5}
+)
 
 POLICIES: Mapping[str, PolicySpec] = MappingProxyType(
     {
-        "random": PolicySpec(lambda _typical, seed, _options: Random(seed)),
-        "dot-product": PolicySpec(
-            lambda _typical, _seed, options: DotProduct(options["cpu_scale"], options["cards_scale"]), _SCALES
-        ),
-        "clustering": PolicySpec(
-            lambda _typical, _seed, options: Clustering(options["cards_scale"]),
-            MappingProxyType({"cards_scale": 8_000}),
-        ),
-        "packing": PolicySpec(lambda _typical, _seed, _options: Packing()),
-        "best-fit": PolicySpec(
-            lambda _typical, _seed, options: BestFit(options["cpu_scale"], options["cards_scale"]), _SCALES
-        ),
+        "random": PolicySpec(lambda setting: Random(setting.seed)),
+        "dot-product": PolicySpec(lambda setting: DotProduct(**setting.options), _LARGEST_NODE),
+        "clustering": PolicySpec(lambda setting: Clustering(**setting.options), _LARGEST_CARDS),
+        "packing": PolicySpec(lambda _setting: Packing()),
+        "best-fit": PolicySpec(lambda setting: BestFit(**setting.options), _LARGEST_NODE),
         "fragmentation-gradient": PolicySpec(
-            lambda typical, _seed, _options: FragmentationGradient(_needed(typical)), cover=0.95
+            lambda setting: FragmentationGradient(setting.expected()), cover=0.95
         ),
-        "expected-fill": PolicySpec(
-            _expected_fill,
-            MappingProxyType({"streams": 32, "fill": 2.0, "stream_seed": 7}),
-            cover=0.99,
-            keep_gangs=True,
-        ),
+        "expected-fill": PolicySpec(_expected_fill, _EXPECTED_FILL, cover=0.99, keep_gangs=True),
     }
 )
 
 
 def make_policy(
-    name: str, *, typical: TypicalAsks | None = None, seed: int = 0, options: Options | None = None
+    name: str,
+    *,
+    typical: TypicalAsks | None = None,
+    seed: int = 0,
+    options: Options | None = None,
+    cards: Mapping[int, int] | None = None,
 ) -> PlacementPolicy:
     """The policy configured under *name*.
 
@@ -108,6 +126,8 @@ def make_policy(
         typical: what to expect, from ``typical_for``; needed by the policies that look ahead.
         seed: of the random policy; the others ignore it.
         options: overrides of the policy's own options.
+        cards: number of cards in the cluster by model id, for expected fill to hold back scarce
+            models; None holds none back.
 
     Raises:
         ValueError: *name* or an option is unknown (the message lists the known ones), or *typical*
@@ -118,7 +138,7 @@ def make_policy(
     if unknown:
         raise ValueError(f"policy {name}: unknown option {unknown[0]}; known: {sorted(spec.options)}")
     try:
-        return spec.make(typical, seed, {**spec.options, **(options or {})})
+        return spec.make(Setting({**spec.options, **(options or {})}, seed, typical, cards))
     except ValueError as error:
         raise ValueError(f"policy {name}: {error}") from error
 

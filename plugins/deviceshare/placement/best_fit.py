@@ -5,6 +5,7 @@ by the largest node, in whole points.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,8 +23,8 @@ class BestFit:
 
     cpu_scale: float = 128_000
     cards_scale: float = 8_000
-    name: str = "best-fit"
-    per_pod: bool = False
+    name: ClassVar[str] = "best-fit"
+    per_pod: ClassVar[bool] = False
 
     def score(self, ask: CardAsk, nodes: CardNodes, draw: int = 0) -> tuple[Floats, Mask]:
         """See ``PlacementPolicy.score``."""

@@ -5,6 +5,7 @@ when both are slices, or both ask the same number of whole cards.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,8 +25,8 @@ class Clustering:
     """
 
     cards_scale: float = 8_000
-    name: str = "clustering"
-    per_pod: bool = False
+    name: ClassVar[str] = "clustering"
+    per_pod: ClassVar[bool] = False
 
     def score(self, ask: CardAsk, nodes: CardNodes, draw: int = 0) -> tuple[Floats, Mask]:
         """See ``PlacementPolicy.score``; an ask without cards scores 0 everywhere."""

@@ -5,6 +5,7 @@ measured by Weng et al., USENIX ATC 2023: both vectors over (CPU, cards), scaled
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,8 +23,8 @@ class DotProduct:
 
     cpu_scale: float = 128_000
     cards_scale: float = 8_000
-    name: str = "dot-product"
-    per_pod: bool = False
+    name: ClassVar[str] = "dot-product"
+    per_pod: ClassVar[bool] = False
 
     def score(self, ask: CardAsk, nodes: CardNodes, draw: int = 0) -> tuple[Floats, Mask]:
         """See ``PlacementPolicy.score``."""

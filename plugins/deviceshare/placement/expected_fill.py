@@ -2,8 +2,9 @@
 
 A node is worth the card room that a short random stream of typical asks would still fill on it, plus
 a small reserve for every kind of gang it could host. Streams spend CPU as well as cards, so cards
-without cores are worth little. Nothing that fits is refused. Neighbours: ``fill`` for the streams,
-``typical`` for the asks; figures and their limits are in docs/placement.md.
+without cores are worth little. Cards of a model that many asks name cost extra, so asks that can go
+elsewhere do. Nothing that fits is refused. Neighbours: ``fill`` for the streams, ``scarcity`` for the
+price, ``typical`` for the asks; figures and their limits are in docs/placement.md.
 """
 
 from typing import TypeAlias
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from volcano_py.plugins.deviceshare.placement.fill import FillStreams, draw_streams, gang_reserve
+from volcano_py.plugins.deviceshare.placement.scarcity import ModelPrices
 from volcano_py.plugins.deviceshare.placement.state import (
     CardAsk,
     CardNodes,
@@ -104,18 +106,30 @@ class NodeValues:
 
 
 class ExpectedFill:
-    """The less a node's value falls, the better; slices try every distinct card."""
+    """The less a node's value falls, and the less its cards are sought by name, the better.
+
+    Args:
+        values: of node states.
+        prices: of card models; None charges nothing.
+        price_weight: value lost per milli taken on a card of price 1; 1 is all of it.
+    """
 
     name = "expected-fill"
     per_pod = False
 
-    def __init__(self, values: NodeValues) -> None:
-        self._values = values
+    def __init__(
+        self, values: NodeValues, prices: ModelPrices | None = None, price_weight: float = 0.5
+    ) -> None:
+        self._values, self._prices, self._weight = values, prices, price_weight
 
     def score(self, ask: CardAsk, nodes: CardNodes, draw: int = 0) -> tuple[Floats, Mask]:
         """See ``PlacementPolicy.score``; scores are milli of a card, mostly negative."""
-        if ask.is_slice:
-            return self._score_slice(ask, nodes)
+        gain, chosen = (self._score_slice if ask.is_slice else self._score_cards)(ask, nodes)
+        if self._prices is not None:
+            gain = gain - self._weight * ask.total_milli * self._prices.of(nodes.model)
+        return gain, chosen
+
+    def _score_cards(self, ask: CardAsk, nodes: CardNodes) -> tuple[Floats, Mask]:
         chosen = tightest_cards(ask, nodes.free)
         before, after = np.sort(nodes.free, axis=1), np.sort(nodes.free - ask.milli * chosen, axis=1)
         rows = np.arange(len(before))

@@ -33,7 +33,7 @@ def draw_streams(typical: TypicalAsks, cards: int, streams: int, fill: float, se
     cumulative = np.cumsum(share)
     asks = np.searchsorted(cumulative, points * cumulative[-1], side="left")
     rng.shuffle(asks)
-    return asks.reshape(streams, length).astype(np.int64)
+    return np.asarray(asks, dtype=np.int64).reshape(streams, length)
 
 
 def gang_reserve(typical: TypicalAsks) -> Floats:

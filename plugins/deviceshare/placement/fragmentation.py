@@ -31,7 +31,7 @@ class UsableRoom:
     def __init__(self, typical: TypicalAsks) -> None:
         self.pods = int(typical.counts.sum())
         self._classes = ModelClasses(typical)
-        asks = np.flatnonzero(typical.cards > 0)
+        asks: list[int] = np.flatnonzero(typical.cards > 0).tolist()
         keys = [_group(typical, t) for t in asks]
         groups = sorted(set(keys))
         self._cpu_steps = np.unique(typical.cpu[asks])

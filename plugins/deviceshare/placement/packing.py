@@ -4,6 +4,7 @@ Source: the packing baseline (MLaaS in the wild) of Weng et al., USENIX ATC 2023
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,8 +24,8 @@ _SHARED, _USED_NODE, _FREE_NODE = 100, 50, 33
 class Packing:
     """100 to 50 points on cards in use, 50 to 33 on free cards of a used node, below 33 on a free node."""
 
-    name: str = "packing"
-    per_pod: bool = False
+    name: ClassVar[str] = "packing"
+    per_pod: ClassVar[bool] = False
 
     def score(self, ask: CardAsk, nodes: CardNodes, draw: int = 0) -> tuple[Floats, Mask]:
         """See ``PlacementPolicy.score``; an ask without cards scores 0 everywhere."""

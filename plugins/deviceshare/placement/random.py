@@ -4,7 +4,7 @@ The yardstick of the published comparison, not a policy to run a cluster with.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +40,15 @@ class Random:
     """
 
     seed: int = 0
-    name: str = "random"
-    per_pod: bool = True
+    name: ClassVar[str] = "random"
+    per_pod: ClassVar[bool] = True
 
     def score(self, ask: CardAsk, nodes: CardNodes, draw: int = 0) -> tuple[Floats, Mask]:
         """See ``PlacementPolicy.score``; scores are uniform in [0, 1)."""
         start = np.uint64((self.seed * _STEP + 1) & _WORD)
         pod = _mixed(np.array([start], dtype=np.uint64) + np.uint64((draw * _STEP) & _WORD))
         per_node = _mixed(pod + nodes.row.astype(np.uint64) * np.uint64(_STEP))
-        scores: Floats = (per_node >> np.uint64(11)) * 2.0**-53
+        scores: Floats = (per_node >> np.uint64(11)).astype(np.float64) * 2.0**-53
         if not ask.is_slice:
             return scores, tightest_cards(ask, nodes.free)
         cards = np.arange(1, nodes.free.shape[1] + 1, dtype=np.uint64) * np.uint64(_STEP)
