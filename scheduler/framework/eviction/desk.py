@@ -306,13 +306,14 @@ class Attempt:
         rule = self._rule(search, unit)
         cause = EvictionCause(self.job.key, rule)
         cost, shared = search.cost_of(unit), search.shares_limit(unit)
-        spared = {task for spare in unit.spares for task in spare.tasks}
-        before = [task for one in self._taken for task in one.tasks if task in spared]
         tasks = [*unit.tasks, *(t for spare in unit.spares if search.stands(spare) for t in spare.tasks)]
         for task in tasks:
             self.statement.evict(task, replace(cause, lost=lost_text(self.session, task)))
-        self._taken = [one for one in self._taken if spared.isdisjoint(one.tasks)]
-        self._taken.append(Taken((*tasks, *before), cause, cost, shared))
+        if unit.spares:
+            spared = {task for spare in unit.spares for task in spare.tasks}
+            tasks += [task for one in self._taken for task in one.tasks if task in spared]
+            self._taken = [one for one in self._taken if spared.isdisjoint(one.tasks)]
+        self._taken.append(Taken(tuple(tasks), cause, cost, shared))
 
     def _undo(self, mark: int, taken: list[Taken]) -> None:
         self.statement.rollback(mark)

@@ -1,8 +1,10 @@
 """Which node, and whose pods there, for the next pod of a class.
 
-Every node gets a plan: the fewest of its cheapest units that make room for one pod. Plans are kept in a
-heap by cost and worked out again when they come up: taking victims elsewhere only makes a plan dearer
-(its queue is less over, may give less), so the first plan whose cost still holds is the cheapest.
+Every node gets a plan: the fewest of its cheapest units that make room for one pod. Plans are kept in
+heaps by cost, one for every queue that is the least over of those a plan takes from: how far queues are
+over changes with every victim, but for all plans of a heap alike. A plan is worked out again when it
+comes up: taking victims elsewhere only makes it dearer (queues may give less), so the first whose cost
+still holds is the cheapest.
 
 Sums decide where only amounts matter; where cards, ports or neighbours do, units go one by one until the
 placer's own checks pass with the evicted ones thought away.
@@ -13,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 Cost = tuple[Any, ...]
 Taken = dict[int, list[int]]
+NOBODY: Final = -1
+"""Queue of a plan without victims."""
 
 
 @dataclass(eq=False, slots=True)
@@ -46,10 +50,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Units to take for one pod on node *row*."""
+    """Units to take for one pod on node *row*.
+
+    Attributes:
+        queue: the victims' queue that is the least over; -1 without victims.
+        cost: what plans of one queue are compared by.
+    """
 
     row: int
     units: list[Unit]
+    queue: int
     cost: Cost
 
 
@@ -74,7 +84,7 @@ class Search:
         self._claimed_at = [claimed.get(column, -1) for column in self._asked]
         self._on_node: dict[int, list[Entry]] = {}
         self._freed: dict[int, list[int]] = {}
-        self._heap: list[tuple[Cost, int]] = []
+        self._heaps: dict[int, list[tuple[Cost, int]]] = {}
         self._near: dict[int, tuple[Any, ...]] = {}
         self._strict = True
         self._enter_units()
@@ -95,15 +105,18 @@ class Search:
         Plans that let no queue fall below its entitlement come first.
         """
         while True:
-            while self._heap:
-                cost, row = heapq.heappop(self._heap)
+            while self._heaps:
+                queue = min(self._heaps, key=lambda row: self._over_key(row, {}))
+                heap = self._heaps[queue]
+                cost, row = heapq.heappop(heap)
+                if not heap:
+                    del self._heaps[queue]
                 plan = self.plan(row)
                 if plan is None:
                     continue
-                if plan.cost > cost and self._heap and plan.cost > self._heap[0][0]:
-                    heapq.heappush(self._heap, (plan.cost, row))
-                    continue
-                return plan
+                if plan.queue == queue and (plan.cost <= cost or not heap or plan.cost < heap[0][0]):
+                    return plan
+                self._push(plan)
             if not self._strict or self.bounds.free:
                 return None
             self._build(strict=False)
@@ -112,7 +125,10 @@ class Search:
         """Node *row* may serve another pod."""
         plan = self.plan(row)
         if plan is not None:
-            heapq.heappush(self._heap, (plan.cost, row))
+            self._push(plan)
+
+    def _push(self, plan: Plan) -> None:
+        heapq.heappush(self._heaps.setdefault(plan.queue, []), (plan.cost, plan.row))
 
     def took(self, row: int, units: list[Unit]) -> None:
         """*units* were taken for a pod on node *row*; what they free and may not be taken stays borrowed."""
@@ -165,7 +181,7 @@ class Search:
 
     def cost_of(self, unit: Unit) -> tuple[Any, ...]:
         """What single units are compared by, the cheapest first."""
-        return (*self._over_key(unit, {}), *unit.key)
+        return (*self._over_key(unit.queue, {}), *unit.key)
 
     def _under(self, row: int) -> list[Unit]:
         queues = self.session.state.queues
@@ -185,7 +201,7 @@ class Search:
         if picks is None:
             return None
         units = [entry.unit for entry in self._needed(picks, lacks)]
-        return Plan(row, units, self._cost(units, row))
+        return self._priced(row, units)
 
     # -- plans ----------------------------------------------------------------------------------
 
@@ -240,7 +256,7 @@ class Search:
     def _rank(self, unit: Unit, taken: Taken) -> tuple[Any, ...]:
         """What decides between queues: furthest over, priority, queue priority, name (decisions.md 9)."""
         queue = self.session.state.queues[unit.queue]
-        return (*self._over_key(unit, taken), unit.level, queue.priority, queue.name)
+        return (*self._over_key(unit.queue, taken), unit.level, queue.priority, queue.name)
 
     def _needed(self, picks: list[Entry], lacks: list[int]) -> list[Entry]:
         """*picks* without those that turn out superfluous, the dearest given back first."""
@@ -256,26 +272,27 @@ class Search:
                 spare = [s - f for f, s in zip(entry.frees, spare, strict=True)]
         return kept
 
-    def _cost(self, units: list[Unit], row: int) -> Cost:
-        """What plans are compared by; the node's place in tie order makes it unique."""
+    def _priced(self, row: int, units: list[Unit]) -> Plan:
+        """The plan to take *units* for node *row*; its place in tie order makes the cost unique."""
         place = self._place[row]
         if not units:
-            return ((), 0.0, (), False, 0.0, 0, place)
-        worst = max(self._over_key(unit, {}) for unit in units)
+            return Plan(row, units, NOBODY, ((), False, 0.0, 0, place))
+        queues = {unit.queue for unit in units}
+        worst = queues.pop() if len(queues) == 1 else max(queues, key=lambda queue: self._over_key(queue, {}))
         level = max(unit.level for unit in units)
         lost = sum(unit.lost for unit in units)
-        return (*worst, level, any(u.whole for u in units), lost, len(units), place)
+        return Plan(row, units, worst, (level, any(u.whole for u in units), lost, len(units), place))
 
-    def _over_key(self, unit: Unit, taken: Taken) -> tuple[Any, float]:
-        """Plugins' order of victim queues, then the queue that is furthest over."""
-        if self.bounds.free:
+    def _over_key(self, row: int, taken: Taken) -> tuple[Any, float]:
+        """Plugins' order of victim queues, then the queue that is furthest over; nobody's before all."""
+        if self.bounds.free or row == NOBODY:
             return ((), 0.0)
-        near = self._near.get(unit.queue)
+        near = self._near.get(row)
         if near is None:
-            queue = self.session.state.queues[unit.queue]
+            queue = self.session.state.queues[row]
             points = self.session.points.victim_queue_order
-            near = self._near[unit.queue] = tuple(entry.call(self.claim, queue) for entry in points)
-        return (near, -self.bounds.ratio(unit.queue, taken))
+            near = self._near[row] = tuple(entry.call(self.claim, queue) for entry in points)
+        return (near, -self.bounds.ratio(row, taken))
 
     # -- nodes ----------------------------------------------------------------------------------
 
@@ -287,14 +304,14 @@ class Search:
         rows = np.array(tasks, np.int32)
         frees = requests_of(self.session.state, rows)[:, self._asked].tolist()
         nodes = self.session.state.tasks.node[rows].tolist()
-        at = 0
+        each = zip(nodes, frees, strict=True)
         for unit in self.offer.units:
             charge = self._charge(unit)
             by_node: dict[int, list[int]] = {}
-            for node, freed in zip(nodes[at : at + len(unit.tasks)], frees[at:], strict=False):
+            for _ in unit.tasks:
+                node, freed = next(each)
                 known = by_node.get(node)
                 by_node[node] = freed if known is None else [a + b for a, b in zip(known, freed, strict=True)]
-            at += len(unit.tasks)
             for node, freed in by_node.items():
                 self._on_node.setdefault(node, []).append(Entry(unit, freed, charge))
 
@@ -327,15 +344,16 @@ class Search:
 
     def _build(self, *, strict: bool) -> None:
         self._strict = strict
-        self._heap = []
+        self._heaps = {}
         if not self._rows:
             return
         rows = np.array(self._rows, np.int32)
         for row, deficits in zip(self._rows, self._lacking(rows).tolist(), strict=True):
             plan = self.plan(row, deficits)
             if plan is not None:
-                self._heap.append((plan.cost, row))
-        heapq.heapify(self._heap)
+                self._heaps.setdefault(plan.queue, []).append((plan.cost, row))
+        for heap in self._heaps.values():
+            heapq.heapify(heap)
 
     def _lacking(self, rows: Rows32) -> Ints:
         """(n, A) what each node lacks of each asked column once those on their way out are gone."""
