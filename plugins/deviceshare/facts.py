@@ -29,6 +29,7 @@ class CardFacts:
         plain: (N,) no register annotation: ``nvidia.com/gpu`` there is an ordinary counted resource.
         cards: (N,) cards registered.
         size: (N,) MiB of the largest card.
+        sizes: the different values of it, in order.
         model: (N,) int32, id of the first card's model; -1 without cards.
         usable: (N, G) there, healthy, not cordoned, and not cut by MIG (which slices don't fit).
         numa: (N, G) NUMA node, -1 unknown.
@@ -55,6 +56,7 @@ class CardFacts:
             if specs:
                 self._describe(row, specs)
                 self.model[row] = table.type[row, 0]
+        self.sizes: list[int] = np.unique(self.size[self.cards > 0]).tolist()
 
     def eligible(self, selection: Selection) -> Mask:
         """(N, G) usable cards that *selection* accepts."""

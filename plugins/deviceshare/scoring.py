@@ -12,7 +12,7 @@ from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.choose import SPREAD, Placed, is_simple
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.kinds import KindBook
-from volcano_py.plugins.deviceshare.placement import CardNodes, PlacementPolicy
+from volcano_py.plugins.deviceshare.placement import CardAsk, CardNodes, PlacementPolicy
 from volcano_py.plugins.deviceshare.room import Room
 from volcano_py.plugins.deviceshare.translate import agree, ask_of, card_nodes
 from volcano_py.scheduler.framework.view import NodeView
@@ -20,7 +20,9 @@ from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.resources import Ints, Mask, Scores
 
 _MEMO = "deviceshare"
+_ASK = "deviceshare.ask"
 _MOST_CARDS = 62
+_BITS = 1 << np.arange(_MOST_CARDS, dtype=np.int64)
 
 
 def packed(room: Room, placed: Placed, order: str) -> Scores:
@@ -47,6 +49,14 @@ class ChosenCards:
     def __init__(self, rows: int) -> None:
         self.version: Ints = np.full(rows, -1, np.int64)
         self.cards: Ints = np.zeros(rows, np.int64)
+
+
+class KnownAsks:
+    """A class's ask by size of card, for one state of the nodes."""
+
+    def __init__(self, facts: CardFacts) -> None:
+        self.facts = facts
+        self.asks: dict[int, CardAsk] = {}
 
 
 class PolicyScores:
@@ -78,7 +88,7 @@ class PolicyScores:
         memo = klass.memo.get(_MEMO)
         if isinstance(memo, tuple) and memo[0] is self.policy and row < len(memo[1].version):
             chosen: ChosenCards = memo[1]
-            if chosen.version[row] == version:
+            if chosen.version[row] == version and chosen.cards[row]:
                 return int(chosen.cards[row])
         return None
 
@@ -87,9 +97,18 @@ class PolicyScores:
         request = klass.cards
         if not isinstance(request, CardRequest) or not any(ask.memory_mib for ask in request.asks):
             return [0]
-        sizes = facts.size[view.rows]
-        first = int(sizes[0]) if len(sizes) else 0
-        return [first] if (sizes == first).all() else [int(size) for size in np.unique(sizes)]
+        if len(facts.sizes) == 1:
+            return facts.sizes
+        return [int(size) for size in np.unique(facts.size[view.rows])]
+
+    def _ask(self, klass: TaskClass, size: int, facts: CardFacts) -> CardAsk:
+        """``ask_of``, remembered as long as the nodes stay."""
+        known = klass.memo.get(_ASK)
+        if not isinstance(known, KnownAsks) or known.facts is not facts:
+            known = klass.memo[_ASK] = KnownAsks(facts)
+        if size not in known.asks:
+            known.asks[size] = ask_of(klass, size, facts)
+        return known.asks[size]
 
     def _score_size(
         self,
@@ -101,9 +120,9 @@ class PolicyScores:
         found: tuple[Scores, Mask],
     ) -> None:
         nodes, fit = given
-        ask = ask_of(klass, size, facts)
+        ask = self._ask(klass, size, facts)
         where = np.ones(len(view.rows), np.bool_)
-        if size:
+        if size and len(facts.sizes) > 1:
             where &= facts.size[view.rows] == size
         if fit is not None:
             where &= fit.sum(axis=1) >= ask.count
@@ -126,8 +145,8 @@ class PolicyScores:
         if not isinstance(memo, tuple) or memo[0] is not self.policy or len(memo[1].version) < len(version):
             memo = klass.memo[_MEMO] = (self.policy, ChosenCards(len(version)))
         kept: ChosenCards = memo[1]
-        bits = chosen @ (1 << np.arange(chosen.shape[1], dtype=np.int64))
-        kept.version[view.rows] = np.where(bits == 0, -1, version[view.rows])
+        bits = chosen @ _BITS[: chosen.shape[1]]
+        kept.version[view.rows] = version[view.rows]
         kept.cards[view.rows] = bits
 
 

@@ -45,23 +45,24 @@ def ask_of(klass: TaskClass, card_mib: int, facts: CardFacts) -> CardAsk:
 
 def card_nodes(view: NodeView, facts: CardFacts, room: Room, kinds: Ints | None) -> CardNodes:
     """The nodes of *view* as policies see them; *room* is theirs."""
-    idle = view.allocatable - view.used
     memory = room.memory * WHOLE_CARD // np.maximum(room.memory_total, 1)
     cores = room.cores * WHOLE_CARD // np.maximum(room.cores_total, 1)
-    free = np.where(room.usable, np.clip(np.minimum(memory, cores), 0, WHOLE_CARD), _NO_CARD)
+    free = np.maximum(np.minimum(memory, cores), 0)  # never above a whole card: used is never negative
     rows = view.rows.astype(np.int64)
     return CardNodes(
         row=rows,
-        cpu_idle=idle[:, CPU],
-        memory_idle=idle[:, MEMORY],
-        free=free.astype(np.int32),
-        model=facts.model[rows],
+        cpu_idle=view.allocatable[:, CPU] - view.used[:, CPU],
+        memory_idle=view.allocatable[:, MEMORY] - view.used[:, MEMORY],
+        free=np.where(room.usable, free, _NO_CARD).astype(np.int32),
+        model=facts.model.take(rows),
         kinds=np.zeros(len(rows), np.int64) if kinds is None else kinds[rows],
     )
 
 
 def agree(nodes: CardNodes, fit: Mask, milli: int) -> CardNodes:
     """*nodes* with the room of each card bent so that *milli* fits exactly where *fit* (n, G) says."""
+    if np.array_equal(nodes.free >= milli, fit):
+        return nodes
     bent = np.where(fit, np.maximum(nodes.free, milli), np.minimum(nodes.free, milli - 1))
     return CardNodes(
         nodes.row, nodes.cpu_idle, nodes.memory_idle, bent.astype(np.int32), nodes.model, nodes.kinds
