@@ -91,20 +91,6 @@ def lost_text(session: Session, task: int) -> str:
     return ", ".join(f"{format_base(n, amounts[n] * seconds)} {n}-seconds" for n in sorted(shown))
 
 
-def charges_of(state: ClusterState, tasks: Rows32) -> Ints:
-    """(T, R) what each of *tasks* costs its queue."""
-    if len(tasks) == 0:
-        return np.zeros((0, state.vocabulary.width), np.int64)
-    classes, where = np.unique(state.tasks.klass[tasks], return_inverse=True)
-    kinds = [state.classes[row] for row in classes.tolist()]
-    charges: Ints = np.stack([kind.charge for kind in kinds])[where]
-    for position, kind in enumerate(kinds):
-        if kind.cards is not None:
-            for at in np.flatnonzero(where == position).tolist():
-                charges[at] = state.accounts.charge_of_task(int(tasks[at]))
-    return charges
-
-
 def requests_of(state: ClusterState, tasks: Rows32) -> Ints:
     """(T, R) what each of *tasks* holds of its node."""
     if len(tasks) == 0:

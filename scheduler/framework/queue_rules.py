@@ -34,7 +34,7 @@ from volcano_py.scheduler.model.tasks import ALLOCATED, NOWHERE
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
 
-KEPT: Final = "its queue holds no more than it is entitled to or guaranteed, or does not lend"
+KEPT: Final = "its queue holds no more than it is owed, or does not lend"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +226,7 @@ class QueueRules:
         )
         if not useful.any():
             return np.zeros(len(victims), np.bool_)
-        charges = self._charges(victims)
+        charges = self._state.accounts.charges_of(victims)
         spare = np.min([self._above_min(row) for row in theirs], axis=0)
         given: Mask = np.any(charges[:, useful] > 0, axis=1)
         unbroken: Mask = np.all((charges <= spare) | (charges == 0), axis=1)
@@ -250,17 +250,6 @@ class QueueRules:
         """(R,) what queue *row* holds above its min; everything where it has none."""
         guarantee = self.owed.guarantee[row]
         return np.where(guarantee > 0, self.holds(row) - guarantee, UNLIMITED)
-
-    def _charges(self, tasks: Rows32) -> Ints:
-        """(T, R) what each of *tasks* costs its queue."""
-        state = self._state
-        classes, where = np.unique(state.tasks.klass[tasks], return_inverse=True)
-        charges: Ints = np.stack([state.classes[row].charge for row in classes.tolist()])[where]
-        for row in classes.tolist():
-            if state.classes[row].cards is not None:
-                for position in np.flatnonzero(state.tasks.klass[tasks] == row).tolist():
-                    charges[position] = state.accounts.charge_of_task(int(tasks[position]))
-        return charges
 
     def _queue_rows(self, jobs: Rows32) -> Rows32:
         """(T,) queue row of each job row."""

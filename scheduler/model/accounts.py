@@ -252,6 +252,19 @@ class Accounts:
         klass = self.classes[int(self.tasks.klass[task])]
         return klass.charge if klass.cards is None else klass.charge + self._card_charge(task, klass)
 
+    def charges_of(self, tasks: Rows32) -> Ints:
+        """(T, R) what each of *tasks* (T,) costs its queue and job."""
+        if len(tasks) == 0:
+            return np.zeros((0, self.nodes.vocabulary.width), np.int64)
+        classes, where = np.unique(self.tasks.klass[tasks], return_inverse=True)
+        kinds = [self.classes[row] for row in classes.tolist()]
+        charges: Ints = np.stack([kind.charge for kind in kinds])[where]
+        for position, kind in enumerate(kinds):
+            if kind.cards is not None:
+                for at in np.flatnonzero(where == position).tolist():
+                    charges[at] = self.charge_of_task(int(tasks[at]))
+        return charges
+
     def _card_charge(self, task: int, klass: TaskClass) -> Ints:
         """How far the chosen cards' charge differs from the class's."""
         choice = self.tasks.slices.get(task)

@@ -20,7 +20,6 @@ from volcano_py.scheduler.framework.contract import (
     RECLAIM,
     VICTIM_STATUSES,
     YOUNG,
-    charges_of,
     lost_work,
     of_jobs,
     verdicts,
@@ -92,7 +91,7 @@ class Standing:
         rows = np.flatnonzero(stands).astype(np.int32)
         rows = rows[state.nodes.live[table.node[rows]]]
         queues, priorities = of_jobs(state, rows)
-        charges = charges_of(state, rows)
+        charges = state.accounts.charges_of(rows)
         lost = lost_work(session, rows, charges)
         order = np.lexsort((_name_ranks(session, rows), lost, table.priority[rows], priorities))
         self.tasks: Rows32 = rows[order]
