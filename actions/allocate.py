@@ -14,6 +14,7 @@ from volcano_py.scheduler.framework.action import Action
 from volcano_py.scheduler.framework.agenda import Agenda
 from volcano_py.scheduler.framework.filling import Worksheet, place, take_members, worksheet
 from volcano_py.scheduler.framework.session import Session
+from volcano_py.scheduler.framework.stalemate import Stalemate
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
 
@@ -30,11 +31,12 @@ class AllocateAction(Action):
             return
         agenda = Agenda(session, waiting)
         sheets: dict[int, Worksheet] = {}
+        stalemate = Stalemate(session)
         while (queue := agenda.next_queue()) is not None:
             refusal = session.overused(queue)
             if refusal is not None:
-                for job in agenda.rest(queue):
-                    session.refuse(job.pending, refusal)
+                for other in agenda.rest(queue):
+                    session.refuse(other.pending, refusal)
                 continue
             job = agenda.next_job(queue)
             if job is None:
@@ -45,6 +47,9 @@ class AllocateAction(Action):
                 sheet = sheets[job.row] = worksheet(session, job)
             if attempt(session, job, queue, sheet, self.name):
                 agenda.push(job)
+            elif stalemate.reached(job, agenda.left()):
+                stalemate.refuse(agenda.left())
+                return
             agenda.push_queue(queue)
 
 

@@ -8,7 +8,8 @@ whose key has grown goes back to its place. Whoever puts something back after it
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Generic, TypeVar
 
 from volcano_py.scheduler.framework.points import Key
@@ -29,6 +30,10 @@ class Line(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._heap)
+
+    def __iter__(self) -> Iterator[T]:
+        """The items, in no particular order."""
+        return (item for _, _, item in self._heap)
 
     def push(self, item: T) -> None:
         """Put *item* in its place."""
@@ -89,6 +94,10 @@ class Agenda:
         """*queue* may have another turn."""
         if len(self._jobs[queue.row]):
             self._queues.push(queue)
+
+    def left(self) -> Iterator[Job]:
+        """The jobs on the agenda, in no particular order."""
+        return chain.from_iterable(self._jobs.values())
 
     def rest(self, queue: Queue) -> list[Job]:
         """The jobs left in *queue*, taken off the agenda."""
