@@ -9,6 +9,7 @@ import pytest
 
 from tests.clusters import Document, engine, group, node, pod, queue
 from volcano_py.scheduler.engine import CycleResult
+from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.framework.stalemate import Stalemate
 
 CONFIG = """\
@@ -77,7 +78,12 @@ def test_a_later_job_that_fits_is_still_placed() -> None:
 
 
 def test_what_a_plugin_says_of_one_job_is_not_said_of_others() -> None:
-    claims: dict[str, Any] = {"resourceClaims": [{"name": "card", "resourceClaimName": "c"}]}
-    result = outcome([node("n0"), *alike(3), group("dra"), pod("dra-0", "dra", "5", **claims)])
-    assert "resource claims" in result.refusals["ml/dra-0"].message
-    assert "Insufficient cpu" in result.refusals["ml/big-00-0"].message
+    made = engine(node("n0"), *alike(9), config=CONFIG)
+    session = made.open(1767225600.0)
+    odd = Refusal("Odd", "this one job may not run")
+    session.points.pre_predicate.add("odd", lambda klass, job: odd if job.name == "big-05" else None)
+    for action in made.actions:
+        action.run(session)
+    said = {made.state.tasks.keys[task]: refusal.reason for task, refusal in session.refusals.items()}
+    assert said.pop("ml/big-05-0") == "Odd"
+    assert set(said.values()) == {"NodesUnfit"}
