@@ -166,8 +166,13 @@ class TaskSpec(CrdModel):
 
     @property
     def pods_needed(self) -> int:
-        """Pods of this role that must start together."""
-        return self.replicas if self.min_available is None else self.min_available
+        """Pods of this role that must start together: as stated, else those of minPartitions, else all."""
+        if self.min_available is not None:
+            return self.min_available
+        partition = self.partition_policy
+        if partition is not None and partition.min_partitions:
+            return partition.min_partitions * partition.partition_size
+        return self.replicas
 
 
 def _null_is_no_arguments(value: Any) -> Any:
