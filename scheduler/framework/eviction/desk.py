@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.scheduler.framework.claim import Claim
-from volcano_py.scheduler.framework.contract import RECLAIM, lost_text, may_take
+from volcano_py.scheduler.framework.contract import PREEMPT, RECLAIM, VICTIM_STATUSES, lost_text, may_take
 from volcano_py.scheduler.framework.decision import EvictionCause
 from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken, placed_tasks
 from volcano_py.scheduler.framework.eviction.search import Plan, Search
@@ -73,8 +73,9 @@ class Desk:
 
     def serve_inside(self, job: Job) -> bool:
         """Let one pending pod of *job* take the place of pods of the same job; whether it was done."""
-        sheet = worksheet(self.session, job)
-        task = sheet.next(self.session)
+        if not _has_victims(job):
+            return False
+        task = worksheet(self.session, job).next(self.session)
         if task is None:
             return False
         attempt = Attempt(self, job, own_job=True)
@@ -88,7 +89,7 @@ class Desk:
     def search(self, claim: Claim, allowed: Mask, *, firm: bool, own_job: bool) -> Search:
         """The search for claims like *claim*, in step with what has been carried out."""
         state = self.session.state
-        stands = own_job or any(claim.job.counts[s] for s in (Status.BOUND, Status.RUNNING))
+        stands = own_job or _has_victims(claim.job)
         key = (
             claim.queue.row,
             claim.job.priority,
@@ -340,6 +341,11 @@ class Attempt:
                 if refusal is not None:
                     return str(refusal.message)
         return search.offer.refusal()
+
+
+def _has_victims(job: Job) -> bool:
+    """*job* has pods that could go."""
+    return any(job.counts[status] for status in VICTIM_STATUSES[PREEMPT])
 
 
 def claimants(session: Session) -> list[Job]:
