@@ -194,16 +194,46 @@ def test_cards_of_a_container_on_one_numa_node() -> None:
                 assert len(set(numa[row][placed.chosen[0][row]].tolist())) == 1
 
 
-def test_an_init_container_uses_the_cards_the_pod_has_anyway() -> None:
-    room = Room(
-        usable=np.array([[True, True]]),
-        memory_total=np.array([[100, 100]]),
-        cores_total=np.array([[100, 100]]),
-        memory=np.array([[60, 100]]),
-        cores=np.array([[100, 100]]),
-        slots=np.array([[10, 10]]),
-        tenants=np.array([[1, 0]]),
+def empty_room(*memory: int) -> Room:
+    """One node with cards that have *memory* of 100 MiB free."""
+    free = np.array([memory])
+    return Room(
+        usable=np.ones(free.shape, np.bool_),
+        memory_total=np.full(free.shape, 100),
+        cores_total=np.full(free.shape, 100),
+        memory=free,
+        cores=np.full(free.shape, 100),
+        slots=np.full(free.shape, 10),
+        tenants=(free < 100).astype(np.int64),
     )
+
+
+def chosen_for(room: Room, *asks: ContainerAsk) -> list[list[int]]:
+    """Cards of each ask on the one node of *room*; empty lists where the pod doesn't fit."""
+    numa = np.full(room.memory.shape, -1, np.int64)
+    placed = place(CardRequest(asks), room, numa, BINPACK)
+    if not placed.ok[0]:
+        return [[] for _ in asks]
+    return [np.flatnonzero(mask[0]).tolist() for mask in placed.chosen]
+
+
+def test_an_init_container_uses_the_cards_the_pod_has_anyway() -> None:
     init, app = ContainerAsk("i", Role.INIT, 1, 50, 0, 0), ContainerAsk("a", Role.APP, 1, 80, 0, 0)
-    placed = place(CardRequest((init, app)), room, NO_NUMA[:1, :2], BINPACK)
-    assert placed.chosen[0].tolist() == [[False, True]]
+    assert chosen_for(empty_room(60, 100), init, app) == [[1], [1]]
+
+
+def test_a_second_init_container_uses_what_the_first_one_took() -> None:
+    """Only its growth counts: the card that the first one grew on costs nothing more."""
+    small, large = ContainerAsk("i", Role.INIT, 1, 70, 0, 0), ContainerAsk("j", Role.INIT, 1, 65, 0, 0)
+    app = ContainerAsk("a", Role.APP, 1, 10, 0, 0)
+    room = empty_room(50, 80, 70)
+    assert chosen_for(room, small, large, app) == [[2], [2], [0]]
+    room = empty_room(50, 90, 70)
+    assert chosen_for(room, ContainerAsk("i", Role.INIT, 1, 80, 0, 0), large, app) == [[1], [1], [0]]
+
+
+def test_an_init_container_fits_beside_the_sidecars_before_it() -> None:
+    side, init = ContainerAsk("s", Role.SIDECAR, 1, 60, 0, 0), ContainerAsk("i", Role.INIT, 1, 50, 0, 0)
+    app = ContainerAsk("a", Role.APP, 1, 10, 0, 0)
+    assert chosen_for(empty_room(100), side, init, app) == [[], [], []]
+    assert chosen_for(empty_room(100), init, side, app) == [[0], [0], [0]]

@@ -119,6 +119,13 @@ def test_a_uuid_is_honoured() -> None:
     assert cards(engine, "a") == ["n1-GPU-2"]
 
 
+def test_cards_in_mig_mode_take_no_slice() -> None:
+    cut = card_node("n1", 1000)
+    notes = cut["metadata"]["annotations"]
+    notes["hami.io/node-nvidia-register"] = notes["hami.io/node-nvidia-register"].replace("hami-core", "mig")
+    assert "in MIG mode" in refusal(card_engine(cut, *ask("a", gpu=1, gpumem=10)), "a")
+
+
 # -- books -------------------------------------------------------------------------------------
 
 
@@ -134,14 +141,12 @@ def test_the_same_event_again_books_nothing_again() -> None:
 def test_decided_cards_stay_booked_until_the_cluster_has_heard() -> None:
     """An event of the pod as it was before its binding must not take the cards off the books."""
     first = ask("a", gpu=1, gpumem=6000)
-    engine = card_engine(card_node("n1", 10000), *first)
+    engine = card_engine(card_node("n1", 10000, 10000), *first)
     assert "a-0" in bound(engine.cycle(NOW))
     touched = copy.deepcopy(first[1])
     touched["metadata"]["labels"] = {"seen": "yes"}
     engine.apply(touched)
-    for document in ask("b", gpu=1, gpumem=6000):
-        engine.apply(document)
-    assert "card memory" in refusal(engine, "b")
+    assert engine.state.cards.used_memory[0].tolist() == [6000, 0]
 
 
 def test_decided_cards_follow_their_identity() -> None:
