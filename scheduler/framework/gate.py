@@ -8,7 +8,6 @@ booked before a group really is admitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -92,7 +91,7 @@ class GateBooks:
         # Nothing held, all of the minimum to come: the usual case, met by thousands of jobs in a cycle.
         minimum = pad(_minimum(job), state.vocabulary.width)
         path = state.queues[job.queue].path
-        self._enter(Entry(job, path, minimum, np.zeros_like(minimum), is_firm(state, job)))
+        self._enter([Entry(job, path, minimum, np.zeros_like(minimum), is_firm(state, job))])
 
     def _remember(self) -> None:
         self._stale |= self._cluster().jobs.changed
@@ -107,33 +106,37 @@ class GateBooks:
         width, rows = state.vocabulary.width, len(state.queues.weight)
         if self.coming.shape == (rows, width):
             return
-        entries = self._entries
-        self._entries = {}
+        entries = list(self._entries.values())
         self.coming, self.coming_firm, self.elastic = (np.zeros((rows, width), np.int64) for _ in range(3))
         self.coming_total = np.zeros(width, np.int64)
-        for row, entry in entries.items():
-            wide = replace(entry, coming=pad(entry.coming, width), elastic=pad(entry.elastic, width))
-            self._add(wide, 1)
-            self._entries[row] = wide
+        self._enter([replace(e, coming=pad(e.coming, width), elastic=pad(e.elastic, width)) for e in entries])
 
     def _rebook(self, state: ClusterState, rows: set[int]) -> None:
-        for row in rows & self._entries.keys():
-            self._add(self._entries.pop(row), -1)
-        for entry in _entries(state, rows):
-            self._enter(entry)
+        self._add([self._entries.pop(row) for row in rows & self._entries.keys()], -1)
+        self._enter(_entries(state, rows))
 
-    def _enter(self, entry: Entry) -> None:
-        self._add(entry, 1)
-        self._entries[entry.job.row] = entry
+    def _enter(self, entries: list[Entry]) -> None:
+        self._entries.update((entry.job.row, entry) for entry in entries)
+        self._add(entries, 1)
 
-    def _add(self, entry: Entry, sign: int) -> None:
-        coming, elastic = sign * entry.coming, sign * entry.elastic
-        for row in entry.path:  # short: a loop beats an index array
-            self.coming[row] += coming
-            self.elastic[row] += elastic
-            if entry.firm:
-                self.coming_firm[row] += coming
-        self.coming_total += coming
+    def _add(self, entries: list[Entry], sign: int) -> None:
+        alike: dict[tuple[tuple[int, ...], bool], list[Entry]] = {}
+        for entry in entries:
+            alike.setdefault((entry.path, entry.firm), []).append(entry)
+        for (path, firm), group in alike.items():
+            coming = sign * _sum([entry.coming for entry in group])
+            elastic = sign * _sum([entry.elastic for entry in group])
+            for row in path:  # short: a loop beats an index array
+                self.coming[row] += coming
+                self.elastic[row] += elastic
+                if firm:
+                    self.coming_firm[row] += coming
+            self.coming_total += coming
+
+
+def _sum(amounts: list[Ints]) -> Ints:
+    total: Ints = amounts[0] if len(amounts) == 1 else np.sum(amounts, axis=0)
+    return total
 
 
 def is_firm(state: ClusterState, job: Job) -> bool:
@@ -144,21 +147,25 @@ def is_firm(state: ClusterState, job: Job) -> bool:
     return said is False
 
 
-def _entries(state: ClusterState, rows: set[int]) -> Iterator[Entry]:
+def _entries(state: ClusterState, rows: set[int]) -> list[Entry]:
     """What those of *rows* add to the books that hold more or less than their minimum."""
     table = state.jobs
     jobs = [job for row in rows if row < len(table.jobs) and (job := table.jobs[row]) and _counts(job)]
     if not jobs:
-        return
+        return []
     held = table.allocated[[job.row for job in jobs]]
     asked = np.stack([pad(_minimum(job), held.shape[1]) for job in jobs])
     held[:, PODS] = np.minimum(held[:, PODS], asked[:, PODS])  # nobody's minimum counts pods
+    more, spare = np.maximum(asked - held, 0), np.maximum(held - asked, 0)
+    nothing = np.zeros(held.shape[1], np.int64)
+    entries = []
     for place in np.flatnonzero((held != asked).any(axis=1)).tolist():
         job = jobs[place]
-        more = np.maximum(asked[place] - held[place], 0) if _still_asks(job) else np.zeros_like(asked[place])
         firm = is_firm(state, job)
-        spare = np.zeros_like(more) if firm else np.maximum(held[place] - asked[place], 0)
-        yield Entry(job, state.queues[job.queue].path, more, spare, firm)
+        coming = more[place].copy() if _still_asks(job) else nothing
+        elastic = nothing if firm else spare[place].copy()
+        entries.append(Entry(job, state.queues[job.queue].path, coming, elastic, firm))
+    return entries
 
 
 def _counts(job: Job) -> bool:
