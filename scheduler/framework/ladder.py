@@ -148,13 +148,17 @@ class Ladder:
         return taken
 
     def applied(self, state: ClusterState, positions: list[int]) -> None:
-        """The pods taken at *positions* are in the books now, and nothing else has changed there."""
+        """The pods taken at *positions* are in the books now, and nothing else has changed there.
+
+        With one rung there is nothing to climb: the rows are stale until the next ``refresh``, which
+        computes them together with what other classes have changed by then.
+        """
         rows = np.array(positions, np.int64)
         self._ahead[rows] = 0
+        if self.rungs == 1:
+            return
         self._seen[rows] = state.nodes.version[self.order[rows]]
         self._epochs = (state.nodes.static_epoch, state.nodes.epoch)
-        if self._rungs.shape[1] == 1:
-            self._compute(state, np.unique(rows))
 
     def position(self, row: int) -> int:
         """Where node *row* stands in ``order``, -1 if it is not live."""
@@ -217,24 +221,30 @@ class Ladder:
         where: NDArray[np.int64],
     ) -> None:
         """Fill ``scores[where]`` (rungs) for node *rows* that take *fits* more pods."""
-        nodes, rungs = state.nodes, scores.shape[1]
-        steps = np.arange(rungs)
-        times = (ahead[:, None] + steps).ravel()
-        repeated = np.repeat(rows, rungs) if rungs > 1 else rows
-        view = _view(state, repeated, nodes.used[repeated] + times[:, None] * self.klass.request)
+        rungs = scores.shape[1]
+        if rungs == 1:
+            view, passed = _view(state, rows, state.nodes.used[rows]), fits > 0
+        else:
+            view = self._view_ahead(state, rows, ahead, rungs)
+            passed = np.repeat(fits, rungs) > np.tile(np.arange(rungs), len(rows))
+        total = np.zeros(len(view.rows))
+        for scorer in self.rules.scorers:
+            total += scorer.score(self.klass, view)
+        for check in self.rules.local:
+            passed &= check.mask(self.klass, view)
+        scores[where] = np.where(passed, total, UNFIT).reshape(len(rows), rungs)
+
+    def _view_ahead(self, state: ClusterState, rows: Rows32, ahead: Ints, rungs: int) -> NodeView:
+        """Each of *rows* *rungs* times, with *ahead* and then one more pod at each rung."""
+        repeated = np.repeat(rows, rungs)
+        times = (ahead[:, None] + np.arange(rungs)).ravel()
+        view = _view(state, repeated, state.nodes.used[repeated] + times[:, None] * self.klass.request)
         cpu, memory = self.klass.signature.nonzero
-        view = replace(
+        return replace(
             view,
             nonzero_cpu=view.nonzero_cpu + times * cpu,
             nonzero_memory=view.nonzero_memory + times * memory,
         )
-        total = np.zeros(len(repeated))
-        for scorer in self.rules.scorers:
-            total += scorer.score(self.klass, view)
-        passed = np.repeat(fits, rungs) > np.tile(steps, len(rows)) if rungs > 1 else fits > 0
-        for check in self.rules.local:
-            passed &= check.mask(self.klass, view)
-        scores[where] = np.where(passed, total, UNFIT).reshape(len(rows), rungs)
 
 
 def _view(state: ClusterState, rows: Rows32, used: Ints) -> NodeView:

@@ -39,6 +39,7 @@ class Placer:
         self._generation = 0
         self._signature: tuple[object, ...] = ()
         self._refusals: dict[int, tuple[int, Refusal]] = {}
+        self._cells = 0
         self._leaving_at = -1
         self._leaving_mask: Mask = np.zeros(0, np.bool_)
 
@@ -62,11 +63,14 @@ class Placer:
         """The ladder of *klass*, up to date."""
         found = self._ladders.get(klass.row)
         if found is None or found.klass is not klass:
+            self._cells -= 0 if found is None else found.cells
             found = self._ladders[klass.row] = Ladder(klass)
         self._ladders.move_to_end(klass.row)
         if not found.is_current(self.state, self._generation):
             rules = rules_for(klass, self._checks, self._scorers)
+            self._cells -= found.cells
             found.refresh(self.state, rules, self._generation)
+            self._cells += found.cells
             found.rules = rules
             self._trim()
         return found
@@ -174,6 +178,8 @@ class Placer:
 
     def _fill_single(self, statement: Statement, ladder: Ladder, tasks: Rows32) -> int:
         for placed in range(len(tasks)):
+            if placed:
+                ladder.refresh(self.state, ladder.rules, self._generation)
             positions = ladder.take(self.state, 1)
             if not positions:
                 return placed
@@ -240,7 +246,6 @@ class Placer:
         return None
 
     def _trim(self) -> None:
-        cells = sum(ladder.cells for ladder in self._ladders.values())
-        while cells > _KEPT_CELLS and len(self._ladders) > 1:
+        while self._cells > _KEPT_CELLS and len(self._ladders) > 1:
             _, gone = self._ladders.popitem(last=False)
-            cells -= gone.cells
+            self._cells -= gone.cells
