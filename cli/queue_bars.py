@@ -1,0 +1,103 @@
+"""Queues as a table with bars: what each holds, against what it deserves and what it may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from volcano_py.crds.quantity import to_base
+
+Data = Mapping[str, Any]
+BAR: Final = 10
+"""Cells of a bar; the whole is the queue's max, or what it deserves or holds where that is more."""
+BLOCKS: Final = ("█", "░", "│")
+"""Held, free, and the mark of what is deserved."""
+ASCII: Final = ("#", ".", "|")
+
+
+def queue_table(queues: list[Data], *, plain: bool = False) -> Table | None:
+    """One block a queue, one line a resource it holds, deserves or is limited in; idle queues are short.
+
+    Args:
+        queues: data of ``plan_report``.
+        plain: the output takes ASCII only.
+    """
+    if not queues:
+        return None
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
+    for column in ("QUEUE", "RESOURCE", "USE"):
+        table.add_column(column, overflow="fold")
+    for column in ("HOLDS", "DESERVES", "MAX"):
+        table.add_column(column, justify="right", overflow="fold")
+    for queue in queues:
+        _block(table, queue, ASCII if plain else BLOCKS)
+    return table
+
+
+def _block(table: Table, queue: Data, signs: tuple[str, str, str]) -> None:
+    name = Text.assemble((queue["name"], "bold"), _state(queue))
+    resources = _resources(queue)
+    if not resources:
+        table.add_row(name, "", "", "-", "-", "-")
+    for place, resource in enumerate(resources):
+        holds, deserves, most = (queue[key].get(resource) for key in ("allocated", "deserved", "max"))
+        over = resource in queue["over"]
+        amounts = _base(resource, holds) or 0, _base(resource, deserves) or 0, _base(resource, most) or 0
+        style = "yellow" if over else "green" if amounts[0] else "dim"
+        table.add_row(
+            name if place == 0 else "",
+            escape(resource),
+            Text(usage_bar(*amounts, signs), style),
+            Text(holds or "0", "yellow" if over else ""),
+            deserves or "-",
+            most or "-",
+        )
+    if queue["problem"]:
+        table.add_row("", Text(queue["problem"], "red"))
+
+
+def usage_bar(held: int, owed: int, most: int, signs: tuple[str, str, str] = ASCII) -> str:
+    """A bar of what is *held*, with a mark at what is *owed*, on a scale up to *most*; amounts in base units.
+
+    Args:
+        held: something is never shown as nothing.
+        owed: 0: no mark.
+        most: 0: nothing bounds the queue, the larger of the others is the whole.
+        signs: held, free, mark.
+    """
+    full, free, mark = signs
+    whole = max(most, held, owed)
+    if whole == 0:
+        return free * BAR
+    cells = -(-held * BAR // whole)
+    bar = [full] * cells + [free] * (BAR - cells)
+    if 0 < owed < whole:
+        bar[min(owed * BAR // whole, BAR - 1)] = mark
+    return "".join(bar)
+
+
+def _state(queue: Data) -> str:
+    notes = [] if queue["state"] == "Open" else [queue["state"].lower()]
+    if queue["parent"]:
+        notes.append(f"in {queue['parent']}")
+    return f" ({', '.join(notes)})" if notes else ""
+
+
+def _resources(queue: Data) -> list[str]:
+    """Resources worth a line: held, deserved, or limited by the queue itself; pods only where limited."""
+    told = {
+        resource: None
+        for key in ("allocated", "deserved", "max")
+        for resource, amount in queue[key].items()
+        if amount != "0" or key == "max"
+    }
+    return [resource for resource in told if resource != "pods" or "pods" in queue["max"]]
+
+
+def _base(resource: str, amount: str | None) -> int | None:
+    return None if amount is None else to_base(resource, amount)
