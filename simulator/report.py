@@ -24,7 +24,7 @@ from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.scheduler.model.queues import Queue
 from volcano_py.scheduler.model.resources import PODS, UNLIMITED, Ints, Mask
-from volcano_py.scheduler.model.tasks import Status
+from volcano_py.scheduler.model.tasks import NOWHERE, Status
 from volcano_py.simulator.reasons import waiting_reason
 
 Data = dict[str, Any]
@@ -45,7 +45,7 @@ def plan_report(engine: Engine, results: list[CycleResult], now: float) -> Data:
         "now": format_time(now),
         "cycles": len(results),
         "decisions": [
-            _decision(number, decision)
+            _decision(state, number, decision)
             for number, result in enumerate(results, 1)
             for decision in result.decisions
         ],
@@ -58,11 +58,15 @@ def plan_report(engine: Engine, results: list[CycleResult], now: float) -> Data:
 # -- decisions ----------------------------------------------------------------------------------
 
 
-def _decision(cycle: int, decision: Decision) -> Data:
+def _decision(state: ClusterState, cycle: int, decision: Decision) -> Data:
+    """*decision* of *cycle*; ``podGroup`` is empty where the pod is gone by now."""
+    task = state.tasks.index.get(decision.pod, NOWHERE)
+    job = NOWHERE if task == NOWHERE else int(state.tasks.job[task])
     return {
         "cycle": cycle,
         "kind": decision.kind,
         "pod": decision.pod,
+        "podGroup": "" if job == NOWHERE else state.jobs[job].key,
         "node": decision.node,
         "slices": [_slice(part) for part in decision.slices],
         "action": decision.action,
@@ -156,8 +160,8 @@ def _queue(
 def _known(state: ClusterState) -> Mask:
     """(R,) resources that a node has or a pod asks for; pods themselves only where a queue limits them."""
     nodes, queues = state.nodes, state.queues
-    offered: Mask = (nodes.allocatable[nodes.live] > 0).any(axis=0)
-    asked: Mask = (queues.allocated > 0).any(axis=0) | (queues.pending > 0).any(axis=0)
+    offered: Mask = np.any(nodes.allocatable[nodes.live] > 0, axis=0)
+    asked: Mask = np.any((queues.allocated > 0) | (queues.pending > 0), axis=0)
     known: Mask = offered | asked
     rows = [queue.row for queue in queues.live()]
     stated = (
