@@ -42,7 +42,7 @@ class DrfPlugin(Plugin):
 
     def share(self, job: Job) -> float:
         """The dominant share of *job*: the largest part of the cluster that it holds."""
-        return self.share_of(self._state.jobs.allocated[job.row])
+        return self.share_of(self._state.jobs.allocated[job.row]) if job.allocated() else 0.0
 
     def share_of(self, amounts: Ints) -> float:
         """The largest part of the cluster in *amounts* (R,)."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -124,12 +123,11 @@ class GangPlugin(Plugin):
         more = f"; and {len(ordered) - _SHOWN} other reasons" if len(ordered) > _SHOWN else ""
         first = next(r for r in refusals.values() if r.message == ordered[0][0])
         ready = self._seats(job, None, waiting=False)
-        return replace(
-            first,
-            reason="GangIncomplete",
-            message=f"{len(job.tasks) - ready}/{len(job.tasks)} tasks in gang unschedulable: the gang needs "
-            f"{job.min_member} and has {ready}; {shown}{more}",
+        message = (
+            f"{len(job.tasks) - ready}/{len(job.tasks)} tasks in gang unschedulable: the gang needs "
+            f"{job.min_member} and has {ready}; {shown}{more}"
         )
+        return Refusal("GangIncomplete", message, first.nodes, first.failed, first.missing, first.nearest)
 
     def agrees(self, claim: Claim, victims: Rows32) -> Mask:
         """(V,) who may go: all, or those their gang can spare if taken in this order."""

@@ -114,7 +114,8 @@ def _refusal(session: Session, job: Job) -> Refusal | None:
         return whole
     if _runs(job):
         return None
-    mine = {t: session.refusals[t] for t in sorted(job.pending) if t in session.refusals}
+    refusals = session.refusals
+    mine = {task: refusals[task] for task in sorted(job.pending) if task in refusals}
     if not mine:
         return None
     for entry in session.points.job_unready:
