@@ -13,7 +13,7 @@ after each placement.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -176,7 +176,7 @@ class Ladder:
         self._ahead = np.zeros(count, np.int64)
         self._seen = np.zeros(count, np.int64)
         self._rungs = np.full((count, rules.rungs), UNFIT)
-        view = _view(state, self.order, nodes.used[self.order])
+        view = NodeView(state, self.order)
         self._static = np.ones(count, np.bool_)
         for check in rules.static:
             self._static &= check.mask(self.klass, view)
@@ -223,7 +223,7 @@ class Ladder:
         """Fill ``scores[where]`` (rungs) for node *rows* that take *fits* more pods."""
         rungs = scores.shape[1]
         if rungs == 1:
-            view, passed = _view(state, rows, state.nodes.used[rows]), fits > 0
+            view, passed = NodeView(state, rows), fits > 0
         else:
             view = self._view_ahead(state, rows, ahead, rungs)
             passed = np.repeat(fits, rungs) > np.tile(np.arange(rungs), len(rows))
@@ -238,17 +238,12 @@ class Ladder:
         """Each of *rows* *rungs* times, with *ahead* and then one more pod at each rung."""
         repeated = np.repeat(rows, rungs)
         times = (ahead[:, None] + np.arange(rungs)).ravel()
-        view = _view(state, repeated, state.nodes.used[repeated] + times[:, None] * self.klass.request)
-        cpu, memory = self.klass.signature.nonzero
-        return replace(
-            view,
-            nonzero_cpu=view.nonzero_cpu + times * cpu,
-            nonzero_memory=view.nonzero_memory + times * memory,
+        nodes, (cpu, memory) = state.nodes, self.klass.signature.nonzero
+        return NodeView(
+            state,
+            repeated,
+            used=nodes.used[repeated] + times[:, None] * self.klass.request,
+            nonzero_cpu=nodes.nonzero_cpu[repeated] + times * cpu,
+            nonzero_memory=nodes.nonzero_memory[repeated] + times * memory,
         )
 
-
-def _view(state: ClusterState, rows: Rows32, used: Ints) -> NodeView:
-    nodes = state.nodes
-    return NodeView(
-        state, rows, nodes.allocatable[rows], used, nodes.nonzero_cpu[rows], nodes.nonzero_memory[rows]
-    )

@@ -200,13 +200,13 @@ class Placer:
                 positions = positions[within[ladder.order[positions]]]
             rows = ladder.order[positions]
             view = view_of(self.state, rows)
-            mask = np.ones(len(rows), np.bool_)
-            for check in ladder.rules.cluster:
-                mask &= check.mask(klass, view)
-            rows, positions = rows[mask], positions[mask]
+            if ladder.rules.cluster:
+                mask = np.logical_and.reduce([check.mask(klass, view) for check in ladder.rules.cluster])
+                rows, positions = rows[mask], positions[mask]
+                view = view_of(self.state, rows)
             if len(rows) == 0:
                 return placed
-            row = self._pick(klass, rows, ladder.head[positions], view_of(self.state, rows))
+            row = self._pick(klass, rows, ladder.head[positions], view)
             choices = self._cards(klass, row, False)
             statement.allocate(tasks[placed : placed + 1], np.array([row], np.int32), choices)
         return len(tasks)
