@@ -28,12 +28,12 @@ def ask_totals(asks: Iterable[ContainerAsk], card_mib: int) -> Totals:
 
 
 def slice_totals(slices: Sequence[tuple[Role, Slice]]) -> Totals:
-    """What *slices* come to; those of one container stand together, in starting order."""
+    """What *slices*, in the order in which their containers start, come to."""
     by_container: dict[str, tuple[Role, int, int, int]] = {}
     for role, part in slices:
         _, count, memory, cores = by_container.get(part.container, (role, 0, 0, 0))
         by_container[part.container] = (role, count + 1, memory + part.memory_mib, cores + part.cores)
-    parts = sorted(by_container.values(), key=lambda part: part[0] == Role.APP)
+    parts = list(by_container.values())
     return (
         peak((role, count) for role, count, _, _ in parts),
         peak((role, memory) for role, _, memory, _ in parts),

@@ -152,7 +152,8 @@ def slices_of(
 def holds_of(slices: Iterable[Slice], roles: Mapping[str, Role]) -> tuple[CardHold, ...]:
     """What *slices* book on each card: init containers one after another, the others together.
 
-    A container without a role counts as one that runs all the time.
+    *slices* stand in the order in which their containers start. A container without a role counts as
+    one that runs all the time.
     """
     by_card: dict[int, list[tuple[Role, Slice]]] = {}
     for part in slices:

@@ -104,6 +104,10 @@ class DeviceShareSource:
     def _booked(self, pod: Pod, field: str, slices: list[Slice], lost: list[str]) -> CardChoice:
         """What a readable record books; a card that is gone is named and keeps its charge."""
         roles = {container.name: role for role, container, _ in containers_of(pod)}
+        order = {name: at for at, name in enumerate(roles)}
+        slices.sort(
+            key=lambda part: order.get(part.container, len(order))
+        )  # records have orders of their own
         problems = [Problem(field, f"card {uuid} is not on the node") for uuid in lost]
         if any(not part.container for part in slices):
             problems.append(Problem(field, "does not match what the containers ask; all of it is booked"))

@@ -152,3 +152,15 @@ def test_a_card_that_is_gone_is_named_and_keeps_its_charge() -> None:
     assert choice.holds == ()
     assert choice.charge is None
     assert "GPU-9 is not on the node" in choice.problems[0].message
+
+
+def test_the_starting_order_counts_not_that_of_the_record() -> None:
+    """The init container ends before the sidecar starts, though Volcano's record names it last."""
+    init = (container("i", number=1, memory=70), container("s", sidecar=True, number=1, memory=60))
+    record = "GPU-0,NVIDIA,10,0:;GPU-0,NVIDIA,60,0:;GPU-0,NVIDIA,70,0:"
+    pod = make_pod(container("a", number=1, memory=10), init=init, on="n", notes={IDS: record})
+    choice = DeviceShareSource().recorded(pod, CARDS)
+    assert choice is not None
+    assert choice.holds == (CardHold(0, 70, 0, 2),)
+    assert choice.charge is not None
+    assert dict(choice.charge)["volcano.sh/vgpu-memory"] == 70_000
