@@ -123,7 +123,7 @@ class _Group:
             "name": self.name,
             "namespace": meta.namespace,
             "annotations": self._annotations(),
-            "ownerReferences": part(document, "metadata").get("ownerReferences"),
+            "ownerReferences": part(document, "metadata").get("ownerReferences") or [_owner(self.pod)],
             "creationTimestamp": part(document, "metadata").get("creationTimestamp"),
         }
         return [pod_group(header, spec, self.members, present)]
@@ -186,6 +186,11 @@ def _group_name(document: Document, pod: Pod, present: Present) -> tuple[str, Do
             known = present.get(owner.kind, pod.metadata.namespace, owner.name)
             return f"podgroup-{owner.uid or owner.name}", known
     return f"podgroup-{part(document, 'metadata').get('uid') or pod.name}", {}
+
+
+def _owner(pod: Pod) -> Document:
+    """*pod* as the owner of its group."""
+    return {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
 
 
 def _joined(document: Document, group: str) -> Document:

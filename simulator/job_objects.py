@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from volcano_py.crds.job import Job, TaskSpec, task_name
 from volcano_py.scheduler.model.kube.errors import ObjectError
-from volcano_py.scheduler.model.kube.objects import Pod, decode
+from volcano_py.scheduler.model.kube.objects import KubeObject, Pod, decode
+from volcano_py.scheduler.model.kube.podspec import pod_constraints
 from volcano_py.scheduler.model.kube.request import pod_request
 from volcano_py.scheduler.model.pods import GROUP, ROLE
 from volcano_py.simulator.group_objects import amounts_text, inherited, pod_group
@@ -86,8 +87,7 @@ class _Maker:
         document = {**task.template, "apiVersion": "v1", "kind": "Pod"}
         document["metadata"] = {**part(task.template, "metadata"), "name": name}
         try:
-            pod = decode(document)
-            request = pod_request(pod) if isinstance(pod, Pod) else None
+            request = _request(decode(document))
         except ObjectError:
             request = None
         named = spec.get("priorityClassName") or self.spec.priority_class_name
@@ -165,10 +165,19 @@ class _Maker:
 
     def _pods(self, role: Role) -> list[Document]:
         if role.request is None:
-            meta = {**part(role.task.template, "metadata"), **self._meta(self._pod_name(role, 0))}
-            return [{"apiVersion": "v1", "kind": "Pod", **role.task.template, "metadata": meta}]
+            return [self._unreadable(role)]
         spec = self._pod_spec(role)
         return [self._pod(role, index, spec) for index in _indices(role)]
+
+    def _unreadable(self, role: Role) -> Document:
+        """The first pod of *role*, faults and all."""
+        template = role.task.template
+        written = part(template, "metadata")
+        notes = written.get("annotations") or {}
+        meta = {**written, **self._meta(self._pod_name(role, 0))}
+        meta["annotations"] = {**notes, GROUP: self.group} if isinstance(notes, Mapping) else notes
+        spec = self._pod_spec(role) if isinstance(template.get("spec", {}), Mapping) else template["spec"]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
     def _pod(self, role: Role, index: int, spec: Document) -> Document:
         template = part(role.task.template, "metadata")
@@ -231,6 +240,14 @@ class _Maker:
         }
         created = {"creationTimestamp": meta.creation_timestamp} if meta.creation_timestamp else {}
         return {"name": name, "namespace": self.namespace, "ownerReferences": [owner], **created}
+
+
+def _request(pod: KubeObject | None) -> Mapping[str, int] | None:
+    """What *pod* asks in base units; raises ``ObjectError`` if anything that places it can't be read."""
+    if not isinstance(pod, Pod):
+        return None
+    pod_constraints(pod)
+    return pod_request(pod)
 
 
 def _indices(role: Role) -> range:

@@ -12,6 +12,7 @@ from volcano_py.scheduler.engine import SCHEDULER_NAMES, Engine
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.simulator.expand import expand
 from volcano_py.simulator.manifests import Manifest, Unreadable, object_name, read_paths
+from volcano_py.simulator.present import part
 from volcano_py.simulator.report import plan_report
 
 Report = dict[str, Any]
@@ -46,11 +47,27 @@ def plan_manifests(
 def _apply(engine: Engine, manifests: list[Manifest]) -> list[Report]:
     """Feed the documents, expanded; what is wrong is told by where the object was written."""
     where = {manifest.name: manifest for manifest in manifests}
-    errors = []
-    for document in expand([manifest.document for manifest in manifests], SCHEDULER_NAMES):
-        for problem in engine.apply(document):
-            errors.append(_error(object_name(document), problem, where.get(object_name(document))))
-    return errors
+    return [
+        _error(object_name(document), problem, _source(document, where))
+        for document in expand([manifest.document for manifest in manifests], SCHEDULER_NAMES)
+        for problem in engine.apply(document)
+    ]
+
+
+def _source(document: dict[str, Any], where: dict[str, Manifest]) -> Manifest | None:
+    """Where *document* was written, or the object that it was made of."""
+    name = object_name(document)
+    if name in where:
+        return where[name]
+    meta = part(document, "metadata")
+    owners = meta.get("ownerReferences")
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, dict):
+            kind, plain = owner.get("kind"), owner.get("name")
+            for written in (f"{kind} {meta.get('namespace')}/{plain}", f"{kind} {plain}"):
+                if written in where:
+                    return where[written]
+    return None
 
 
 def _error(name: str, problem: Problem, manifest: Manifest | None) -> Report:
