@@ -45,18 +45,27 @@ class GroupStatus:
 
 
 def close_jobs(session: Session) -> dict[str, GroupStatus]:
-    """Statuses of the groups that differ from what was last said."""
+    """Statuses of the groups that differ from what was last said.
+
+    A job that nobody touched and whose tasks are all told what they were told before waits as before.
+    """
     state = session.state
-    rows = set(state.jobs.changed)
+    touched = set(state.jobs.changed)
     state.jobs.changed.clear()  # whose phase changes below is looked at again in the next cycle
-    rows.update(session.job_refusals)
+    rows = touched.union(session.job_refusals)
     rows.update(int(state.tasks.job[task]) for task in session.refusals)
     rows.discard(-1)
     changed = {}
     for job in sorted((state.jobs[row] for row in rows), key=lambda job: job.key):
         if job.group is None:
             continue
+        told = None if job.row in session.job_refusals else _one_refusal(session, job)
+        if told is not None and job.row not in touched and job.told is not None and job.told[0] is told:
+            session.job_refusals[job.row] = job.told[1]
+            continue
         status = _status(session, job)
+        whole = session.job_refusals.get(job.row)
+        job.told = None if told is None or whole is None else (told, whole)
         if status.phase != job.phase:
             state.set_phase(job, status.phase)
         job.started = job.started or status.phase in (RUNNING, UNKNOWN)
@@ -64,6 +73,17 @@ def close_jobs(session: Session) -> dict[str, GroupStatus]:
             job.said = status
             changed[job.key] = status
     return changed
+
+
+def _one_refusal(session: Session, job: Job) -> Refusal | None:
+    """What all pending tasks of *job* were told, if it is the very same thing."""
+    only: Refusal | None = None
+    for task in job.pending:
+        refusal = session.refusals.get(task)
+        if refusal is None or (only is not None and refusal is not only):
+            return None
+        only = refusal
+    return only
 
 
 def _status(session: Session, job: Job) -> GroupStatus:

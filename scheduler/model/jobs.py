@@ -7,7 +7,7 @@ Pending tasks are kept by class in placement order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class Job:
         gated: pending tasks with scheduling gates.
         pending_best_effort: pending tasks without requests.
         said: the status last reported for the PodGroup.
+        told: what all its pending tasks were last told, and what followed for the group.
         started: has been admitted and run before (lost a member since, if below its minimum).
     """
 
@@ -71,6 +72,7 @@ class Job:
     gated: int = 0
     pending_best_effort: int = 0
     said: object = None
+    told: tuple[Any, Any] | None = None
     started: bool = False
 
     @property
@@ -90,7 +92,7 @@ class Job:
     def allocated(self, role: str | None = None) -> int:
         """Tasks that hold a node for good (not releasing), of all roles or of *role*."""
         counts = self.counts_of(role)
-        # Spelled out: job order asks this of every job, and a loop over the statuses costs four times as much.
+        # Spelled out: job order asks this of every job, and a loop over the statuses costs four times that.
         return counts[_ALLOCATED] + counts[_BINDING] + counts[_BOUND] + counts[_RUNNING]
 
     def ready(self, role: str | None = None) -> int:
