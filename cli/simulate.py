@@ -26,6 +26,8 @@ from volcano_py.simulator.openb_workload import SIZE_CLASSES, Trace, read_trace,
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
+WIDTH: Final = 100
+"""Columns the table needs; a narrower terminal wraps lines rather than cutting figures."""
 TYPICAL_COVER: Final = 0.95
 """Share of pods whose asks fragmentation is measured against, as published."""
 
@@ -78,11 +80,14 @@ def openb(
     nodes: Annotated[Path, typer.Option("--nodes", exists=True, dir_okay=False, help="Node list (CSV).")],
     pods: Annotated[Path, typer.Option("--pods", exists=True, dir_okay=False, help="Pod list (CSV).")],
     policy: Annotated[
-        list[str] | None, typer.Option("--policy", help=f"One of {', '.join(POLICIES)}; may be repeated. Default: all.")
+        list[str] | None,
+        typer.Option("--policy", help=f"One of {', '.join(POLICIES)}; may be repeated. Default: all."),
     ] = None,
     seeds: Annotated[str, typer.Option("--seeds", help="Such as 42-51 or 42,45.")] = "42-51",
     output: Annotated[Form, typer.Option("-o", "--output", help="Form of what is printed.")] = Form.table,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw allocation over arrivals into this file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw allocation over arrivals into this file.")
+    ] = None,
 ) -> None:
     """Run the published OpenB experiment: how much of the cluster's card room each policy fills.
 
@@ -103,7 +108,9 @@ def openb(
     elif output is Form.csv:
         sys.stdout.write(_as_csv(runs))
     else:
-        Console(highlight=False).print(_table(runs))
+        console = Console(highlight=False)
+        console.width = max(console.width, WIDTH)
+        console.print(_table(runs))
     if plot is not None:
         _plot(runs, plot)
 
@@ -164,7 +171,13 @@ def _table(runs: list[Run]) -> Table:
         cpu = statistics.mean(run.cpu_s for run in mine)
         spread = f"{statistics.pstdev(alloc):.2f}"
         table.add_row(
-            policy, f"{statistics.mean(alloc):.2f}", spread, f"{frag:.2f}", *placed, f"{unplaced:.0f}", f"{cpu:.1f}"
+            policy,
+            f"{statistics.mean(alloc):.2f}",
+            spread,
+            f"{frag:.2f}",
+            *placed,
+            f"{unplaced:.0f}",
+            f"{cpu:.1f}",
         )
     return table
 

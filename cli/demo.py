@@ -1,0 +1,95 @@
+"""``volcano-py demo``: a gang, a borrow, a reclaim and a trace, as tables and pictures, in a minute."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.rule import Rule
+
+from volcano_py.cli.output import print_plan
+from volcano_py.cli.simulate import Form, openb
+from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
+from volcano_py.scheduler.model.kube.times import parse_time
+from volcano_py.simulator.manifests import read_paths
+from volcano_py.simulator.planning import plan_manifests
+
+NOW: Final = "2026-01-01T12:00:00Z"
+CYCLES: Final = 2
+POLICY: Final = "fragmentation-gradient"
+
+
+def demo(
+    examples: Annotated[Path, typer.Option("--examples", help="Folder with the example manifests.")] = Path(
+        "examples"
+    ),
+    to: Annotated[Path, typer.Option("--to", help="Folder for the pictures.")] = Path("build"),
+) -> None:
+    """Plan a small cluster that two teams share, then replay a production trace with one policy."""
+    if not (examples / "sharing").is_dir():
+        sys.stderr.write(
+            f"error: no folder {examples / 'sharing'}; run this in the checkout, or say --examples\n"
+        )
+        raise typer.Exit(2)
+    console = Console(highlight=False)
+    console.print(Rule("Two teams, twelve cards: a gang, a borrow and a reclaim"))
+    config = load_scheduler_config(DEFAULT_CONFIG)
+    read = read_paths([str(examples / "sharing")])
+    report = plan_manifests(read, config, parse_time(NOW), cycles=CYCLES, settle=True)
+    print_plan(report, console)
+    picture = to / "demo-sharing.png"
+    draw_sharing(report, picture)
+    console.print(f"drawn: {picture}\n")
+    console.print(Rule(f"A production trace (OpenB), policy {POLICY}"))
+    trace = examples / "openb"
+    openb(
+        trace / "nodes.csv",
+        trace / "openb_pod_list_default.csv",
+        [POLICY],
+        "42",
+        Form.table,
+        to / "demo-openb.png",
+    )
+    _next_steps(console)
+
+
+def draw_sharing(report: dict[str, Any], path: Path) -> None:
+    """What each queue's pods do over the cycles: who starts, who goes, for whom."""
+    import matplotlib  # noqa: PLC0415  # half a second to import; only pictures need it
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    colours = {"bind": "#0ca678", "pipeline": "#f08c00", "evict": "#e03131"}
+    words = {"bind": "starts", "pipeline": "room kept", "evict": "evicted"}
+    decisions = report["decisions"]
+    figure, axes = plt.subplots(figsize=(9, 0.34 * len(decisions) + 1.2))
+    for row, decision in enumerate(decisions):
+        kind = decision["kind"]
+        for_whom = f" for {decision['forWhom']}" if decision["forWhom"] else ""
+        text = f"{decision['pod']}  {words[kind]} on {decision['node']}{for_whom}"
+        axes.barh(row, 0.12, left=decision["cycle"], color=colours[kind])
+        axes.text(decision["cycle"] + 0.15, row, text, va="center", fontsize=8)
+    first = min(decision["cycle"] for decision in decisions)
+    last = max(decision["cycle"] for decision in decisions)
+    axes.set_xticks(range(first, last + 1), [f"cycle {cycle}" for cycle in range(first, last + 1)])
+    axes.set_xlim(first - 0.1, last + 1.2)
+    axes.set_yticks([])
+    axes.invert_yaxis()
+    axes.set_title("what the scheduler decides")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    plt.close(figure)
+
+
+def _next_steps(console: Console) -> None:
+    console.print(Rule("Next"))
+    console.print("  volcano-py plan -f examples/sharing -o json      the same as data, with reasons")
+    console.print("  volcano-py plan -f YOUR.yaml                     your manifests")
+    console.print("  volcano-py plan --scenario tests/scenarios       cases with right answers")
+    console.print("  volcano-py plugins                               policies and their arguments")
