@@ -74,7 +74,7 @@ def plan(
     if not paths:
         _fail("nothing to plan: name manifests with -f FILE, or scenarios with --scenario FILE")
     clock = time.time() if now is None else _clock(now)
-    report = plan_manifests(paths, _config(config), clock, cycles=cycles, settle=settle)
+    report = plan_manifests(read_paths(paths), _config(config), clock, cycles=cycles, settle=settle)
     if output in (Form.json, Form.yaml):
         sys.stdout.write(dump(report, output.value))
     else:
@@ -158,5 +158,3 @@ def _deep(paths: list[str]) -> list[str]:
         else:
             files.append(path)
     return files
-
-

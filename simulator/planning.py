@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from volcano_py.crds.base import unknown_fields
-from volcano_py.crds.objects import parse_object
+from volcano_py.crds.messages import did_you_mean
+from volcano_py.crds.objects import KINDS, parse_object
 from volcano_py.crds.schedulerconfig import SchedulerConfig
-from volcano_py.scheduler.engine import SCHEDULER_NAMES, Engine
 from volcano_py.scheduler.model.kube.errors import Problem
-from volcano_py.simulator.expand import expand
-from volcano_py.simulator.manifests import Manifest, Unreadable, object_name, read_paths
-from volcano_py.simulator.present import part
+from volcano_py.simulator.faults import Fault, Origins, fault_of, unreadable
+from volcano_py.simulator.inspection import Finding, broken_links, doubts
+from volcano_py.simulator.manifests import Manifest, Read
+from volcano_py.simulator.present import identity
 from volcano_py.simulator.report import plan_report
+from volcano_py.simulator.world import Applied, World
 
 Report = dict[str, Any]
 
+LONGEST_NAME: Final = 253
+"""Characters that Kubernetes allows in the name of an object."""
+_CORE: Final = {
+    "Namespace": "v1", "Node": "v1", "Pod": "v1", "PersistentVolume": "v1", "PersistentVolumeClaim": "v1",
+    "ResourceQuota": "v1", "PodDisruptionBudget": "policy/v1", "PriorityClass": "scheduling.k8s.io/v1",
+    "CSIDriver": "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1",
+    "CSIStorageCapacity": "storage.k8s.io/v1", "StorageClass": "storage.k8s.io/v1",
+}  # fmt: skip
+_OURS: Final = {kind.info.kind: kind.info.api_version for kind in KINDS}
+_SHARED: Final = ("Job", "CronJob")
+"""Kinds of ours whose name Kubernetes uses as well."""
+
 
 def plan_manifests(
-    paths: Iterable[str], config: SchedulerConfig, now: float, *, cycles: int = 1, settle: bool = False
+    read: Read, config: SchedulerConfig, now: float, *, cycles: int = 1, settle: bool = False
 ) -> Report:
-    """What the scheduler would do with the manifests at *paths*.
+    """What the scheduler would do with the objects that were *read*.
 
     Returns:
         ``report.plan_report``'s data with ``errors`` and ``warnings``, each a list of
@@ -30,69 +44,125 @@ def plan_manifests(
     Raises:
         ConfigError: *config* can't be carried out.
     """
-    manifests, faults = read_paths(paths)
-    engine = Engine(config)
-    errors = [_fault(fault) for fault in faults]
-    errors += _apply(engine, manifests)
+    manifests, faults = read
+    world = World(config, now)
+    given = _Input(manifests)
+    given.errors += [unreadable(fault) for fault in faults]
+    given.take_in(world)
     results = []
-    for _ in range(cycles):
-        results.append(engine.cycle(now))
-        if settle:
-            engine.settle(now)
-            now += 1.0
-    report = plan_report(engine, results, now)
-    return {**report, "errors": errors, "warnings": _warnings(manifests)}
+    for number in range(cycles):
+        if number and settle:
+            world.settle()
+        results.append(world.cycle())
+    report = plan_report(world.engine, results, world.now)
+    return {**report, "errors": _data(given.errors), "warnings": _data(given.warnings)}
 
 
-def _apply(engine: Engine, manifests: list[Manifest]) -> list[Report]:
-    """Feed the documents, expanded; what is wrong is told by where the object was written."""
-    where = {manifest.name: manifest for manifest in manifests}
-    return [
-        _error(object_name(document), problem, _source(document, where))
-        for document in expand([manifest.document for manifest in manifests], SCHEDULER_NAMES)
-        for problem in engine.apply(document)
-    ]
+class _Input:
+    """Manifests on their way into a world, and what is wrong with them."""
+
+    def __init__(self, manifests: list[Manifest]) -> None:
+        self.origins = Origins(manifests)
+        self.errors: list[Fault] = []
+        self.warnings: list[Fault] = []
+        self.manifests = [manifest for manifest in manifests if self._is_an_object(manifest)]
+
+    def take_in(self, world: World) -> None:
+        """Feed the objects to *world* and look at what it makes of them."""
+        self._warn_of_repeats()
+        self._warn_of_unknown_fields()
+        applied = world.apply([manifest.document for manifest in self.manifests])
+        self.errors += [self.origins.fault(a.document, p) for a in applied for p in a.problems]
+        self._warn_of_ignored(applied)
+        state = world.engine.state
+        made = {_key(a.document): a.document for a in applied}
+        self.errors += [self._found(finding, made) for finding in broken_links(state)]
+        self.warnings += [self._found(finding, made) for finding in doubts(state)]
+
+    def _found(self, finding: Finding, made: dict[str, dict[str, Any]]) -> Fault:
+        kind, key, problem = finding
+        document = made.get(f"{kind} {key}")
+        if document is None:  # named by others only
+            return Fault("", 0, f"{kind} {key}", problem.field, problem.message)
+        return self.origins.fault(document, problem)
+
+    def _is_an_object(self, manifest: Manifest) -> bool:
+        """Whether an API server would look at it at all; if not, that is an error."""
+        problem = next(_identity_problems(manifest.document), None)
+        if problem is not None:
+            self.errors.append(fault_of(manifest, problem))
+        return problem is None
+
+    def _warn_of_repeats(self) -> None:
+        seen: dict[tuple[str, str, str], Manifest] = {}
+        for manifest in self.manifests:
+            key = identity(manifest.document)
+            if key in seen and key[2]:
+                first = seen[key]
+                again = f"is given twice; what counts is this one, not {first.file}:{first.line}"
+                self.warnings.append(fault_of(manifest, Problem("", again)))
+            seen[key] = manifest
+
+    def _warn_of_unknown_fields(self) -> None:
+        """Fields nobody knows, which an API server would drop."""
+        for manifest in self.manifests:
+            try:
+                item = parse_object(manifest.document)
+            except ValueError:
+                continue  # told as an error when the engine sees it
+            for field in unknown_fields(item) if item is not None else ():
+                problem = Problem(field, "is no field of this kind; an API server would drop it")
+                self.warnings.append(fault_of(manifest, problem))
+
+    def _warn_of_ignored(self, applied: list[Applied]) -> None:
+        """One warning for each kind that nobody here reads."""
+        ignored: dict[str, list[Applied]] = {}
+        for item in applied:
+            if not item.known:
+                ignored.setdefault(str(item.document.get("kind")), []).append(item)
+        for kind, items in ignored.items():
+            others = f"; so are {len(items) - 1} others of the kind" if len(items) > 1 else ""
+            problem = Problem("kind", f"plans don't read kind {kind}: it is ignored{others}")
+            self.warnings.append(self.origins.fault(items[0].document, problem))
 
 
-def _source(document: dict[str, Any], where: dict[str, Manifest]) -> Manifest | None:
-    """Where *document* was written, or the object that it was made of."""
-    name = object_name(document)
-    if name in where:
-        return where[name]
-    meta = part(document, "metadata")
-    owners = meta.get("ownerReferences")
-    for owner in owners if isinstance(owners, list) else ():
-        if isinstance(owner, dict):
-            kind, plain = owner.get("kind"), owner.get("name")
-            for written in (f"{kind} {meta.get('namespace')}/{plain}", f"{kind} {plain}"):
-                if written in where:
-                    return where[written]
-    return None
+def _identity_problems(document: dict[str, Any]) -> Iterator[Problem]:
+    """What an object must say before anything else about it can be judged."""
+    for field in ("apiVersion", "kind"):
+        value = document.get(field)
+        if not isinstance(value, str) or not value:
+            yield Problem(field, f"an object needs its {field} as text")
+    version, kind, meta = document.get("apiVersion"), document.get("kind"), document.get("metadata")
+    known = {**_CORE, **_OURS}.get(str(kind))
+    if known is not None and _group(str(version)) != _group(known) and kind not in _SHARED:
+        yield Problem("apiVersion", f'a {kind} has apiVersion {known}, not "{version}"')
+    if kind in _OURS and str(version) != known and _group(str(version)) == _group(str(known)):
+        hint = did_you_mean(str(version), [str(known)])
+        yield Problem("apiVersion", f'{kind} is read as {known}, not as "{version}"{hint}')
+    if not isinstance(meta, dict):
+        yield Problem("metadata", "an object needs metadata with a name")
+        return
+    for field in ("name", "namespace"):
+        value = meta.get(field)
+        if value is not None and not isinstance(value, str):
+            yield Problem(f"metadata.{field}", "must be a text (put it in quotes)")
+        elif value is not None and len(value) > LONGEST_NAME:
+            allowed = f"may have at most {LONGEST_NAME} characters, not {len(value)}"
+            yield Problem(f"metadata.{field}", allowed)
 
 
-def _error(name: str, problem: Problem, manifest: Manifest | None) -> Report:
-    return {
-        "file": manifest.file if manifest else "",
-        "line": manifest.line_of(problem.field) if manifest else 0,
-        "object": name,
-        "field": problem.field,
-        "message": problem.message,
-    }
+def _group(version: str) -> str:
+    return version.rpartition("/")[0]
 
 
-def _fault(fault: Unreadable) -> Report:
-    return {"file": fault.file, "line": fault.line, "object": "", "field": "", "message": fault.message}
+def _key(document: dict[str, Any]) -> str:
+    """``Kind namespace/name`` as the engine's state names it."""
+    kind, namespace, name = identity(document)
+    return f"{kind} {name}" if kind in ("Queue", "Node") else f"{kind} {namespace}/{name}"
 
 
-def _warnings(manifests: list[Manifest]) -> list[Report]:
-    """Fields nobody knows, which an API server would drop."""
-    found = []
-    for manifest in manifests:
-        try:
-            item = parse_object(manifest.document)
-        except ValueError:
-            continue
-        for field in unknown_fields(item) if item is not None else ():
-            problem = Problem(field, "unknown field, ignored")
-            found.append(_error(manifest.name, problem, manifest))
-    return found
+def _data(faults: list[Fault]) -> list[dict[str, Any]]:
+    """File by file and from top to bottom, each once: a template's fault stands in all its pods."""
+    files = list(dict.fromkeys(fault.file for fault in faults))
+    ordered = sorted(dict.fromkeys(faults), key=lambda fault: (files.index(fault.file), fault.line))
+    return [fault.data() for fault in ordered]

@@ -1,0 +1,91 @@
+"""What is wrong with the input of a plan, and where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.simulator.manifests import Document, Manifest, Unreadable, object_name
+from volcano_py.simulator.present import identity, part
+
+TASK_ROLE = "volcano.sh/task-spec"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong, for people to find and mend.
+
+    Attributes:
+        file, line: where; line 0 is the whole file.
+        object: ``Kind namespace/name``, "" where no object could be read.
+        field: path of the field, "" for the object as a whole.
+    """
+
+    file: str
+    line: int
+    object: str
+    field: str
+    message: str
+
+    def data(self) -> dict[str, Any]:
+        """As it stands in a report."""
+        return asdict(self)
+
+
+def unreadable(fault: Unreadable) -> Fault:
+    """What could not be read at all."""
+    return Fault(fault.file, fault.line, "", "", fault.message)
+
+
+def fault_of(manifest: Manifest, problem: Problem) -> Fault:
+    """*problem* of the object that *manifest* is, at the line of its field."""
+    line = manifest.line_of(problem.field)
+    return Fault(manifest.file, line, manifest.name, problem.field, problem.message)
+
+
+class Origins:
+    """Where objects were written; what controllers made goes back to what they made it of."""
+
+    def __init__(self, manifests: Iterable[Manifest]) -> None:
+        self._written = {identity(manifest.document): manifest for manifest in manifests}
+
+    def fault(self, document: Document, problem: Problem) -> Fault:
+        """*problem* of *document*, told of the manifest behind it."""
+        manifest = self._written.get(identity(document))
+        if manifest is not None:
+            return fault_of(manifest, problem)
+        job = self._job_of(document)
+        if job is not None:
+            return fault_of(
+                job, Problem(_field_in_job(job.document, document, problem.field), problem.message)
+            )
+        return Fault("", 0, object_name(document), problem.field, problem.message)
+
+    def named(self, kind: str, key: str) -> Manifest | None:
+        """The manifest of *kind* ``namespace/name`` (or the name where there is no namespace)."""
+        space, _, name = key.rpartition("/")
+        return self._written.get((kind, space or "default", name)) or self._written.get((kind, "", name))
+
+    def _job_of(self, document: Document) -> Manifest | None:
+        owners: Any = part(document, "metadata").get("ownerReferences")
+        namespace = identity(document)[1]
+        for owner in owners if isinstance(owners, list) else []:
+            found = self._written.get((str(owner.get("kind")), namespace, str(owner.get("name"))))
+            if found is not None:
+                return found
+        return None
+
+
+def _field_in_job(job: Document, made: Document, field: str) -> str:
+    """The field of *job* that *field* of an object made for it comes from."""
+    if made.get("kind") != "Pod":
+        return field if field.startswith(("spec.queue", "spec.priorityClassName")) else ""
+    role = part(made, "metadata", "annotations").get(TASK_ROLE)
+    tasks: Any = part(job, "spec").get("tasks")
+    for at, task in enumerate(tasks if isinstance(tasks, list) else []):
+        name = str(part(made, "metadata").get("name"))
+        if task.get("name", f"default{at}") == role or name.endswith(f"-{task.get('name')}-0"):
+            return f"spec.tasks[{at}].template.{field}"
+    return "spec.tasks"

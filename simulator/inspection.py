@@ -1,0 +1,99 @@
+"""What is wrong between objects: names that lead nowhere, gangs that can't be whole.
+
+Each object may be sound by itself. Looked at once, after everything was taken in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.groups import COMPLETED
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.model.pods import CRITICAL_CLASSES
+
+Finding = tuple[str, str, Problem]
+"""Kind, "namespace/name", and what is wrong."""
+
+_SHOWN: Final = 8
+
+
+def broken_links(state: ClusterState) -> list[Finding]:
+    """What keeps objects of *state* from ever being served until somebody mends them."""
+    found = [
+        ("Queue", q.name, Problem("spec.parent", q.spec_problem))
+        for q in state.queues.live()
+        if q.spec_problem
+    ]
+    for job in state.jobs.live():
+        if job.phase != COMPLETED:
+            found += [("PodGroup", job.key, problem) for problem in _of_group(state, job)]
+    return found
+
+
+def doubts(state: ClusterState) -> list[Finding]:
+    """What could be read some way but deserves a look."""
+    found: list[Finding] = []
+    for name, problems in sorted(state.doubts.items()):
+        kind, _, key = name.partition(" ")
+        found += [(kind, key, problem) for problem in problems]
+    return found + list(_unknown_priorities(state)) + list(_without_pods(state))
+
+
+def _of_group(state: ClusterState, job: Job) -> Iterator[Problem]:
+    if job.group is None:
+        if f"PodGroup {job.key}" not in state.problems:
+            yield Problem(
+                "", f"does not exist, but {_pods(state, job)} name it; add it, or drop the annotation"
+            )
+        return
+    queue = None if job.queue < 0 else state.queues[job.queue]
+    if queue is None:
+        yield Problem("spec.queue", _no_queue(state, job.queue_name))
+    elif not queue.leaf:
+        yield Problem(
+            "spec.queue", f"queue {queue.name} has child queues and takes no jobs; name one of those"
+        )
+    if job.tasks and len(job.tasks) < job.min_member:
+        yield Problem(
+            "spec.minMember",
+            f"the gang needs {job.min_member} pods and has {len(job.tasks)}, so it can't start; "
+            "add pods or lower this",
+        )
+
+
+def _no_queue(state: ClusterState, name: str) -> str:
+    if f"Queue {name}" in state.problems:
+        return f"queue {name} can't be used, since its object is not valid"
+    known = [queue.name for queue in state.queues.live()]
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return f"queue {name} does not exist; there are {', '.join(known[:_SHOWN])}{more}"
+
+
+def _pods(state: ClusterState, job: Job) -> str:
+    """The pods of *job* in few words."""
+    keys = sorted(state.tasks.keys[task] for task in job.tasks)
+    return f"pod {keys[0]}" + (f" and {len(keys) - 1} more" if len(keys) > 1 else "")
+
+
+def _unknown_priorities(state: ClusterState) -> Iterator[Finding]:
+    known = {*state.priority_classes, *CRITICAL_CLASSES, ""}
+    named: list[tuple[str, str, str]] = [
+        ("PodGroup", job.key, job.priority_class) for job in state.jobs.live() if job.group is not None
+    ]
+    for key, task in state.tasks.index.items():
+        pod = state.tasks.pods[task]
+        if pod is not None and pod.spec.priority is None:
+            named.append(("Pod", key, pod.spec.priority_class_name))
+    for kind, key, name in sorted(named):
+        if name not in known:
+            problem = Problem("spec.priorityClassName", f"priority class {name} does not exist; counts as 0")
+            yield kind, key, problem
+
+
+def _without_pods(state: ClusterState) -> Iterable[Finding]:
+    for job in state.jobs.live():
+        if job.group is not None and not job.tasks and job.min_member and job.phase != COMPLETED:
+            yield "PodGroup", job.key, Problem("", "has no pods; it may pass the gate, but nothing starts")
