@@ -58,9 +58,9 @@ def demo(
 
 def draw_sharing(report: dict[str, Any], path: Path) -> None:
     """What each queue's pods do over the cycles: who starts, who goes, for whom."""
-    import matplotlib  # noqa: PLC0415  # half a second to import; only pictures need it
+    import matplotlib as mpl  # noqa: PLC0415  # half a second to import; only pictures need it
 
-    matplotlib.use("Agg")
+    mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     colours = {"bind": "#0ca678", "pipeline": "#f08c00", "evict": "#e03131"}

@@ -6,7 +6,6 @@ typed function in a module of its own; this file only knows their names.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import Any, Final
 
@@ -19,7 +18,10 @@ COMMANDS: Final = {
     "simulate": ("volcano_py.cli.simulate:app", "Replay a published trace through the engine."),
     "bench": ("volcano_py.cli.bench:bench", "Time decisions on known shapes of clusters."),
     "demo": ("volcano_py.cli.demo:demo", "A gang, a borrow, a reclaim and a trace, in a minute."),
-    "plugins": ("volcano_py.cli.plugins:plugins", "Which plugins and actions there are, with their arguments."),
+    "plugins": (
+        "volcano_py.cli.plugins:plugins",
+        "Which plugins and actions there are, with their arguments.",
+    ),
 }
 """Name -> (module:function or module:app, one line of help)."""
 
@@ -66,7 +68,9 @@ def _stub(name: str, line: str) -> Any:
     return command
 
 
-app = typer.Typer(cls=LazyGroup, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=LazyGroup, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
+)
 
 
 @app.callback()
@@ -83,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.box import SIMPLE
@@ -92,9 +92,8 @@ def openb(
     """Run the published OpenB experiment: how much of the cluster's card room each policy fills.
 
     Example:
-
-      volcano-py simulate openb --nodes examples/openb/nodes.csv --pods examples/openb/openb_pod_list_default.csv
-      --policy best-fit --policy expected-fill --seeds 42-44 --plot build/openb.png
+      volcano-py simulate openb --nodes nodes.csv --pods openb_pod_list_default.csv
+      --policy best-fit --policy expected-fill --seeds 42-44 --plot openb.png
     """
     chosen = _policies(policy)
     numbers = _seeds(seeds)
@@ -197,9 +196,9 @@ def _as_csv(runs: list[Run]) -> str:
 
 def _plot(runs: list[Run], path: Path) -> None:
     """Allocated card room over arrived card room, a line a policy (mean over seeds)."""
-    import matplotlib  # noqa: PLC0415  # half a second to import, and few ask for a picture
+    import matplotlib as mpl  # noqa: PLC0415  # half a second to import, and few ask for a picture
 
-    matplotlib.use("Agg")
+    mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     figure, axes = plt.subplots(figsize=(8, 5))
@@ -220,6 +219,6 @@ def _plot(runs: list[Run], path: Path) -> None:
     sys.stderr.write(f"drawn: {path}\n")
 
 
-def _fail(message: str) -> Any:
+def _fail(message: str) -> NoReturn:
     sys.stderr.write(f"error: {message}\n")
     raise typer.Exit(2)
