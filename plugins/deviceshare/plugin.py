@@ -129,6 +129,8 @@ class DeviceSharePlugin(Plugin):
         request = klass.cards
         if isinstance(request, CardRequest) and request.node_order:
             return self._order_score(klass, view)
+        if self._scores is not None and self._scores.policy.per_pod:
+            return self._scores.draws(view) * self.settings.weight
         scores, _ = self._by_policy(klass, view)
         return scores * self.settings.weight
 

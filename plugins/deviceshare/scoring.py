@@ -21,6 +21,7 @@ from volcano_py.scheduler.model.resources import Ints, Mask, Scores
 
 _MEMO = "deviceshare"
 _ASK = "deviceshare.ask"
+_NO_ASK = CardAsk(0, 0, 0, 0)
 _MOST_CARDS = 62
 _BITS = 1 << np.arange(_MOST_CARDS, dtype=np.int64)
 
@@ -82,6 +83,24 @@ class PolicyScores:
         if fit is not None and not view.future:
             self._remember(klass, view, found[1])
         return found
+
+    def draws(self, view: NodeView) -> Scores:
+        """(n,) scores of a policy that draws lots for each pod: any node that fits is as good as another.
+
+        Which card it takes there is drawn only where the pod goes, so nothing else is looked at.
+        """
+        rows = view.rows.astype(np.int64)
+        nothing = np.zeros(len(rows), np.int64)
+        nodes = CardNodes(
+            row=rows,
+            cpu_idle=nothing,
+            memory_idle=nothing,
+            free=np.zeros((len(rows), 0), np.int32),
+            model=nothing.astype(np.int32),
+            kinds=nothing,
+        )
+        scores, _ = self.policy.score(_NO_ASK, nodes, view.state.nodes.epoch)
+        return scores
 
     def cards(self, klass: TaskClass, row: int, version: int) -> int | None:
         """The cards (bits) last chosen for *klass* on *row*, if the node is as it was then."""

@@ -48,11 +48,11 @@ def card_nodes(view: NodeView, facts: CardFacts, room: Room, kinds: Ints | None)
     memory = room.memory * WHOLE_CARD // np.maximum(room.memory_total, 1)
     cores = room.cores * WHOLE_CARD // np.maximum(room.cores_total, 1)
     free = np.maximum(np.minimum(memory, cores), 0)  # never above a whole card: used is never negative
-    rows = view.rows.astype(np.int64)
+    rows, idle = view.rows.astype(np.int64), view.allocatable - view.used
     return CardNodes(
         row=rows,
-        cpu_idle=view.allocatable[:, CPU] - view.used[:, CPU],
-        memory_idle=view.allocatable[:, MEMORY] - view.used[:, MEMORY],
+        cpu_idle=idle[:, CPU],
+        memory_idle=idle[:, MEMORY],
         free=np.where(room.usable, free, _NO_CARD).astype(np.int32),
         model=facts.model.take(rows),
         kinds=np.zeros(len(rows), np.int64) if kinds is None else kinds[rows],
