@@ -1,27 +1,30 @@
-"""``volcano-py plan``: what the scheduler would do with manifests, and why; and scenarios with right answers."""
+"""``volcano-py plan``: what the scheduler would do with manifests and why; scenarios with right answers."""
 
 from __future__ import annotations
 
 import sys
 import time
+import traceback
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.console import Console
 
 from volcano_py.cli.output import dump, print_plan
 from volcano_py.crds.arguments import ConfigError
-from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, SchedulerConfig, load_scheduler_config
+from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
 from volcano_py.scheduler.framework.registry import known_actions, known_plugins
 from volcano_py.scheduler.model.kube.times import parse_time
-from volcano_py.simulator.manifests import SUFFIXES, read_paths
-from volcano_py.simulator.planning import plan_manifests
+from volcano_py.simulator.manifests import Manifest, Text, Unreadable, read_paths
+from volcano_py.simulator.planning import not_planned, plan_manifests
 from volcano_py.simulator.scenario import ScenarioError, Verdict, run_scenario
 
-BAD_INPUT = 2
-MISSED = 1
+BAD_INPUT: Final = 2
+MISSED: Final = 1
+WIDTH: Final = 110
+"""Columns where the output is no terminal, so that tables stay readable in a file."""
 
 
 class Form(StrEnum):
@@ -40,9 +43,11 @@ def plan(
     ] = None,
     scenario: Annotated[
         list[str] | None,
-        typer.Option("--scenario", help="Scenario file or folder (searched deeply); checks what it expects."),
+        typer.Option("--scenario", help="Scenario file or folder; checks what it expects. May be repeated."),
     ] = None,
-    more: Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Further scenarios.")] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH...", help="Further files or folders of that option.")
+    ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="Scheduler configuration file.")] = None,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles to run.")] = 1,
     settle: Annotated[
@@ -53,20 +58,19 @@ def plan(
     ] = None,
     output: Annotated[Form, typer.Option("-o", "--output", help="Form of what is printed.")] = Form.table,
 ) -> None:
-    """Say what the scheduler would do, without a cluster.
+    """Say what the scheduler would do with Kubernetes objects, without a cluster.
 
-    Examples:
+    Reads nodes, queues, jobs, pods and storage as kubectl applies or prints them.
+    A Job becomes its PodGroup and pods, as its controller would make them.
+    With --scenario, cases with right answers are run and checked instead.
 
-      volcano-py plan -f examples/sharing
+    volcano-py plan -f examples/sharing
+    volcano-py plan -f cluster.yaml -f job.yaml --cycles 3 --settle -o json
+    kubectl get nodes,pods,podgroups -A -o json | volcano-py plan -f -
+    volcano-py plan --scenario tests/scenarios
 
-      volcano-py plan -f cluster.yaml -f job.yaml --cycles 3 --settle -o json
-
-      kubectl get nodes,pods,queues.scheduling.volcano.sh,podgroups -A -o json | volcano-py plan -f -
-
-      volcano-py plan --scenario tests/scenarios
-
-    Exit status: 0; 1 if a scenario's expectation was missed; 2 if some input is bad (the rest is planned
-    all the same).
+    Exit status is 1 if an expectation was missed, 2 if some input is bad.
+    The rest is planned all the same.
     """
     if scenario:
         raise typer.Exit(_scenarios([*scenario, *(more or [])], output))
@@ -74,45 +78,57 @@ def plan(
     if not paths:
         _fail("nothing to plan: name manifests with -f FILE, or scenarios with --scenario FILE")
     clock = time.time() if now is None else _clock(now)
-    report = plan_manifests(read_paths(paths), _config(config), clock, cycles=cycles, settle=settle)
+    text = DEFAULT_CONFIG if config is None else _text(config)
+    read = read_paths(paths)
+    try:
+        parsed = load_scheduler_config(text, known_plugins(), known_actions())
+        report = plan_manifests(read, parsed, clock, cycles=cycles, settle=settle)
+    except ConfigError as error:
+        report = not_planned(read, error.messages, Text(str(config), text), clock)
     if output in (Form.json, Form.yaml):
         sys.stdout.write(dump(report, output.value))
     else:
-        print_plan(report, Console(), wide=output is Form.wide)
+        print_plan(report, _console(), wide=output is Form.wide)
     raise typer.Exit(BAD_INPUT if report["errors"] else 0)
 
 
-def _config(path: Path | None) -> SchedulerConfig:
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    return console
+
+
+def _text(config: Path) -> str:
     try:
-        text = DEFAULT_CONFIG if path is None else path.read_text("utf-8")
-        return load_scheduler_config(text, known_plugins(), known_actions())
-    except ConfigError as error:
-        _fail(*(f"{path}: {message}" for message in error.messages))
-    except OSError as error:
-        _fail(f"the configuration can't be read: {error}")
+        return config.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        _fail(f"--config: {config} can't be read: {error}")
 
 
 def _clock(text: str) -> float:
     try:
         return parse_time(text)
     except ValueError as error:
-        _fail(f"--now: {error}")
+        _fail(f"--now: {error}; write it like 2026-01-01T00:00:00Z")
 
 
-def _fail(*messages: str) -> Any:
-    for message in messages:
-        sys.stderr.write(f"error: {message}\n")
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write(f"error: {message}\n")
     raise typer.Exit(BAD_INPUT)
+
+
+# -- scenarios ----------------------------------------------------------------------------------
 
 
 def _scenarios(paths: list[str], output: Form) -> int:
     """Run the scenarios of *paths*; the exit status."""
-    manifests, faults = read_paths(_deep(paths))
-    wrong = [f"{fault.file}:{fault.line}: {fault.message}" for fault in faults]
+    manifests, faults = read_paths(paths)
+    wrong = [_said(fault) for fault in faults]
     verdicts: list[Verdict] = []
     for manifest in manifests:
         try:
-            verdicts.append(run_scenario(manifest))
+            verdicts.append(_verdict(manifest))
         except ScenarioError as error:
             wrong.append(str(error))
     missed = [verdict for verdict in verdicts if verdict.wrong]
@@ -123,17 +139,37 @@ def _scenarios(paths: list[str], output: Form) -> int:
     return BAD_INPUT if wrong else MISSED if missed else 0
 
 
+def _said(fault: Unreadable) -> str:
+    where = f"{fault.file}:{fault.line}" if fault.line else fault.file
+    return f"{where}: {fault.message}"
+
+
+def _verdict(manifest: Manifest) -> Verdict:
+    """How the scenario came out; one that breaks the engine has failed, and the others go on."""
+    try:
+        return run_scenario(manifest)
+    except ScenarioError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"stopped by {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+        document = manifest.document
+        where = f"{manifest.file}:{manifest.line}"
+        return Verdict(str(document.get("name")), str(document.get("why", "")), where, (what,))
+
+
 def _print(missed: list[Verdict], wrong: list[str], total: int) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for verdict in missed:
-        console.print(f"[bold red]{verdict.name}[/] ({verdict.where})", markup=True)
+        console.print(verdict.name, style="bold red", markup=False, end="")
+        console.print(f" ({verdict.where})", markup=False)
         if verdict.why:
             console.print(f"  why: {verdict.why}", markup=False)
         for text in verdict.wrong:
             console.print(f"  {text}", markup=False)
     for text in wrong:
-        console.print(f"error: {text}", markup=False)
-    console.print(f"{total - len(missed)} passed, {len(missed)} failed", markup=False)
+        console.print(f"error: {text}", markup=False, style="red")
+    console.print(f"{total - len(missed)} passed, {len(missed) + len(wrong)} failed", markup=False)
 
 
 def _as_data(verdicts: list[Verdict], wrong: list[str]) -> dict[str, Any]:
@@ -144,17 +180,5 @@ def _as_data(verdicts: list[Verdict], wrong: list[str]) -> dict[str, Any]:
         ],
         "errors": wrong,
         "passed": sum(not v.wrong for v in verdicts),
-        "failed": sum(bool(v.wrong) for v in verdicts),
+        "failed": sum(bool(v.wrong) for v in verdicts) + len(wrong),
     }
-
-
-def _deep(paths: list[str]) -> list[str]:
-    """Folders as all the files below them, by name."""
-    files: list[str] = []
-    for path in paths:
-        here = Path(path)
-        if here.is_dir():
-            files += sorted(str(f) for f in here.rglob("*") if f.suffix in SUFFIXES)
-        else:
-            files.append(path)
-    return files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from volcano_py.crds.base import unknown_fields
@@ -10,9 +10,10 @@ from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.objects import KINDS, parse_object
 from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.faults import Fault, Origins, fault_of, unreadable
 from volcano_py.simulator.inspection import Finding, broken_links, doubts
-from volcano_py.simulator.manifests import Manifest, Read
+from volcano_py.simulator.manifests import Manifest, Read, Text
 from volcano_py.simulator.present import identity
 from volcano_py.simulator.report import plan_report
 from volcano_py.simulator.world import Applied, World
@@ -28,6 +29,7 @@ _CORE: Final = {
     "CSIStorageCapacity": "storage.k8s.io/v1", "StorageClass": "storage.k8s.io/v1",
 }  # fmt: skip
 _OURS: Final = {kind.info.kind: kind.info.api_version for kind in KINDS}
+_CONFIG_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
 _SHARED: Final = ("Job", "CronJob")
 """Kinds of ours whose name Kubernetes uses as well."""
 
@@ -56,6 +58,29 @@ def plan_manifests(
         results.append(world.cycle())
     report = plan_report(world.engine, results, world.now)
     return {**report, "errors": _data(given.errors), "warnings": _data(given.warnings)}
+
+
+def not_planned(read: Read, messages: Iterable[str], config: Text, now: float) -> Report:
+    """The report where the configuration *config* can't be carried out: nothing but errors.
+
+    A plan under another configuration than the one given would answer another question.
+    """
+    written = Manifest({}, config)
+    faults = [unreadable(fault) for fault in read[1]]
+    for message in messages:
+        field, separator, rest = message.partition(": ")
+        named = bool(separator) and field.startswith(_CONFIG_KEYS)
+        problem = Problem(field, rest) if named else Problem("", message)
+        faults.append(Fault(config.file, written.line_of(problem.field), "configuration", *problem))
+    empty: Report = {
+        "now": format_time(now),
+        "cycles": 0,
+        "decisions": [],
+        "podGroups": [],
+        "queues": [],
+        "pending": {},
+    }
+    return {**empty, "errors": _data(faults), "warnings": []}
 
 
 class _Input:
