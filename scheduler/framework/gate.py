@@ -9,7 +9,7 @@ booked before a group really is admitted.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class Entry:
     coming: Ints
     elastic: Ints
     firm: bool
+
+
+MANY: Final = 256
+"""Touched jobs that are left for the next question; more are booked at the end of the cycle that touched them."""
 
 
 class GateBooks:
@@ -94,7 +98,11 @@ class GateBooks:
         self._enter([Entry(job, path, minimum, np.zeros_like(minimum), is_firm(state, job))])
 
     def _remember(self) -> None:
+        """Keep who was touched; many at once are booked here, so that no later cycle pays for them."""
         self._stale |= self._cluster().jobs.changed
+        if len(self._stale) > MANY:
+            self._seen_epoch = -1
+            self.refresh()
 
     def _cluster(self) -> ClusterState:
         if self._state is None:
