@@ -21,8 +21,8 @@ Document = dict[str, Any]
 
 STDIN: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".json")
-MOST_VALUES: Final = 5_000_000
-"""Values that one document may hold; more is an alias that multiplies itself."""
+ALIASED_VALUES: Final = 100_000
+"""Values that a short document may hold. Without aliases there can't be more of them than characters."""
 _BOUNDARY: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 _EMPTY: Final = re.compile(r"(?:\s*(?:#[^\n]*|%[^\n]*|---|\.\.\.)?(?:\n|\Z))*")
 _STEP: Final = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
@@ -161,14 +161,14 @@ def read_text(text: str, file: str) -> Read:
     faults: list[Unreadable] = []
     for part in _parts(text.removeprefix("\ufeff"), file):
         try:
-            documents = _documents(part, faults)
+            found = _documents(part, faults)
         except yaml.YAMLError as error:
             faults.append(_syntax(part, error))
         except RecursionError:
             faults.append(Unreadable(file, part.before + 1, "is nested too deeply to be read"))
         else:
-            for number, document in enumerate(documents):
-                _take(Manifest(document, part, number), manifests, faults)
+            for manifest in found:
+                _take(manifest, manifests, faults)
     return manifests, faults
 
 
@@ -210,35 +210,36 @@ def _parts(text: str, file: str) -> Iterator[Text]:
         before += part.count("\n")
 
 
-def _documents(part: Text, faults: list[Unreadable]) -> list[Any]:
+def _documents(part: Text, faults: list[Unreadable]) -> list[Manifest]:
     """What *part* holds: JSON where it begins as such, else YAML."""
     body = part.text.removeprefix("---").lstrip()
-    documents: list[Any] = []
     if body[:1] in ("{", "["):
-        fault = _json(part, part.text.index(body), documents)
+        found: list[Manifest] = []
+        fault = _json(part, part.text.index(body), found)
         if fault is None:
-            return documents
-        if documents or part.file.endswith(".json"):
+            return found
+        if found or part.file.endswith(".json"):
             faults.append(fault)
-            return documents
-    return list(yaml.load_all(part.text, _Loader))
+            return found
+    return [Manifest(each, part, at) for at, each in enumerate(yaml.load_all(part.text, _Loader))]
 
 
-def _json(part: Text, at: int, documents: list[Any]) -> Unreadable | None:
-    """Read the JSON texts of *part* from *at* on into *documents*, up to the first fault."""
+def _json(part: Text, at: int, found: list[Manifest]) -> Unreadable | None:
+    """Read the JSON texts of *part* from *at* on into *found*, up to the first fault."""
     decoder = json.JSONDecoder()
     while at < len(part.text):
         if part.text[at].isspace():
             at += 1
             continue
         try:
-            document, at = decoder.raw_decode(part.text, at)
+            document, end = decoder.raw_decode(part.text, at)
         except json.JSONDecodeError as error:
             hint = "" if part.text[error.pos :].strip() else "; it seems to be cut off here"
-            return Unreadable(
-                part.file, part.before + error.lineno, f"is not valid JSON: {error.msg.lower()}{hint}"
-            )
-        documents.append(document)
+            line = part.before + error.lineno
+            return Unreadable(part.file, line, f"is not valid JSON: {error.msg.lower()}{hint}")
+        before = part.before + part.text.count("\n", 0, at)
+        found.append(Manifest(document, Text(part.file, part.text[at:end], before)))
+        at = end
     return None
 
 
@@ -250,8 +251,8 @@ def _take(manifest: Manifest, manifests: list[Manifest], faults: list[Unreadable
         return
     if not isinstance(document, dict):
         wrong = f"is {_what(document)}, not an object (a mapping with apiVersion, kind and metadata)"
-    elif not manifest.path and not _is_bounded(document):
-        wrong = f"holds more than {MOST_VALUES} values: an alias in it multiplies itself"
+    elif not manifest.path and not _is_bounded(document, max(ALIASED_VALUES, len(manifest.source.text))):
+        wrong = "holds an alias that multiplies itself without end"
     if wrong:
         faults.append(Unreadable(manifest.file, manifest.line, wrong))
         return
@@ -267,8 +268,8 @@ def _take(manifest: Manifest, manifests: list[Manifest], faults: list[Unreadable
         _take(Manifest(whole, manifest.source, manifest.number, path), manifests, faults)
 
 
-def _is_bounded(document: Document) -> bool:
-    """Whether walking *document* ends; aliases can make it endless."""
+def _is_bounded(document: Document, most: int) -> bool:
+    """Whether *document* holds at most *most* values; aliases can make it endless."""
     left, count = [document], 0
     while left:
         value: Any = left.pop()
@@ -278,7 +279,7 @@ def _is_bounded(document: Document) -> bool:
         elif isinstance(value, list):
             left.extend(value)
             count += len(value)
-        if count > MOST_VALUES:
+        if count > most:
             return False
     return True
 

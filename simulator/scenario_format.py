@@ -151,7 +151,7 @@ def _keys(value: Any, path: str, known: Mapping[str, Check], needed: Iterable[st
         return
     for key in needed:
         if key not in value:
-            yield f"{join_path(path, key)}: is missing"
+            yield f"{path or 'the scenario'}: needs a {key}"
     for key, entry in value.items():
         where = join_path(path, str(key))
         check = known.get(key)
@@ -159,7 +159,7 @@ def _keys(value: Any, path: str, known: Mapping[str, Check], needed: Iterable[st
             yield from check(entry, where)
         elif path or not str(key).startswith("x-"):
             hint = did_you_mean(str(key), known) or f"; known are {', '.join(known)}"
-            yield f"{where}: unknown key{hint}"
+            yield f"{path or 'the scenario'}: unknown key {shown(key)}{hint}"
 
 
 def _is_whole(value: Any) -> bool:
