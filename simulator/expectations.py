@@ -56,7 +56,8 @@ def _count(kind: str, name: str) -> Callable[[Outcome, Any], list[str]]:
         got = outcome.of(kind)
         if _within(len(got), wanted):
             return []
-        return [f"{name}: expected {_range(wanted)}, got {len(got)}: {', '.join(d.pod for d in got) or 'none'}"]
+        pods = ", ".join(decision.pod for decision in got) or "none"
+        return [f"{name}: expected {_range(wanted)}, got {len(got)}: {pods}"]
 
     return check
 
@@ -167,7 +168,9 @@ def _within(value: int, wanted: Any) -> bool:
 
 
 def _range(wanted: Any) -> str:
-    return f"{wanted.get('min', 0)} to {wanted.get('max', 'any')}" if isinstance(wanted, dict) else str(wanted)
+    if isinstance(wanted, dict):
+        return f"{wanted.get('min', 0)} to {wanted.get('max', 'any')}"
+    return str(wanted)
 
 
 CHECKS: Final[Mapping[str, Callable[[Outcome, Any], list[str]]]] = {

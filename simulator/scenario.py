@@ -7,7 +7,7 @@ scenario has wrong is part of the case; what the scenario itself has wrong is an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,17 +17,32 @@ from volcano_py.scheduler.engine import SCHEDULER_NAMES, CycleResult, Engine
 from volcano_py.scheduler.framework.registry import known_actions, known_plugins
 from volcano_py.scheduler.model.kube.times import parse_duration, parse_time
 from volcano_py.simulator import shorthand
+from volcano_py.simulator.card_shorthand import ShorthandError
 from volcano_py.simulator.expand import expand
 from volcano_py.simulator.expectations import CHECKS, Outcome, differences
 from volcano_py.simulator.manifests import Manifest
 
 START: Final = "2026-01-01T00:00:00Z"
-_SHORT: Final = {"nodes": shorthand.nodes, "queues": shorthand.queues, "jobs": shorthand.jobs}
+_SHORT: Final[Mapping[str, Callable[[Any], list[dict[str, Any]]]]] = {
+    "priorities": shorthand.priorities,
+    "nodes": shorthand.nodes,
+    "queues": shorthand.queues,
+    "jobs": shorthand.jobs,
+}
 _SCENARIO_KEYS: Final = {
-    "name", "why", "config", "cycles", "settle", "now", "objects", "expect", "steps", *_SHORT,
+    "name", "why", "config", "actions", "plugins", "cycles", "settle", "now", "objects", "expect", "steps",
+    *_SHORT,
 }  # fmt: skip
 _STEP_KEYS: Final = {"apply", "delete", "wait", "cycles", "settle", "expect", *_SHORT}
-_CLUSTER_KINDS: Final = {"Node", "Queue", "PriorityClass", "Namespace", "PersistentVolume", "StorageClass", "CSINode"}
+_CLUSTER_KINDS: Final = {
+    "Node",
+    "Queue",
+    "PriorityClass",
+    "Namespace",
+    "PersistentVolume",
+    "StorageClass",
+    "CSINode",
+}
 
 
 class ScenarioError(ValueError):
@@ -83,7 +98,7 @@ def run_scenario(manifest: Manifest) -> Verdict:
     _known(document, _SCENARIO_KEYS, name)
     try:
         wrong = _run(document, name)
-    except (shorthand.ShorthandError, ConfigError) as error:
+    except (ShorthandError, ConfigError) as error:
         raise ScenarioError(f"{where}: scenario {name}: {error}") from error
     return Verdict(name, " ".join(str(document.get("why", "")).split()), where, tuple(wrong))
 
@@ -108,6 +123,11 @@ def _run(document: dict[str, Any], name: str) -> list[str]:
 
 def _engine(document: dict[str, Any]) -> Engine:
     plugins, actions = known_plugins(), known_actions()
+    if "actions" in document or "plugins" in document:
+        if "config" in document:
+            raise ShorthandError("actions and plugins stand in place of config, not beside it")
+        made = shorthand.config(document.get("actions"), document.get("plugins", {}))
+        return Engine(parse_scheduler_config(made, plugins, actions))
     if "config" in document:
         return Engine(parse_scheduler_config(document["config"], plugins, actions))
     return Engine(load_scheduler_config(SCENARIO_CONFIG, plugins, actions))
@@ -120,7 +140,7 @@ def _apply(run: _Run, objects: list[dict[str, Any]]) -> None:
 
 def _objects(source: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """Long and short forms of *source*, copies made."""
-    short = [item for name, make in _SHORT.items() for item in make(source.get(name, []))]
+    short = [item for name, make in _SHORT.items() for item in make(source.get(name, ()))]
     return [copy for item in [*short, *source.get(key, [])] for copy in _copies(item)]
 
 
@@ -152,7 +172,9 @@ def _compare(run: _Run, expect: dict[str, Any], name: str) -> list[str]:
 def _known(given: dict[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(str(key) for key in given if key not in known and not str(key).startswith("x-"))
     if unknown:
-        raise ScenarioError(f"scenario {where}: unknown key {unknown[0]!r}; known keys: {', '.join(sorted(known))}")
+        raise ScenarioError(
+            f"scenario {where}: unknown key {unknown[0]!r}; known keys: {', '.join(sorted(known))}"
+        )
 
 
 def _key(item: dict[str, Any]) -> str:
