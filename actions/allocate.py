@@ -80,7 +80,7 @@ def attempt(session: Session, job: Job, queue: Queue, sheet: Worksheet, action: 
         sheet.fail(session, left)
         placed += len(members) - len(left)
         if placed and session.job_ready(job):
-            statement.commit()
+            statement.commit(f"fits; {job.ready()} of {job.min_member} members stand")
             return bool(sheet.waiting)
     if placed and session.job_pipelined(job):
         session.held.append(statement)
