@@ -42,7 +42,7 @@ class Entry:
 
 
 MANY: Final = 256
-"""Touched jobs that are left for the next question; more are booked at the end of the cycle that touched them."""
+"""Touched jobs left for the next question; more are booked at the end of the cycle that touched them."""
 
 
 class GateBooks:
