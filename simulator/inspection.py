@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import COMPLETED
 from volcano_py.scheduler.model.jobs import Job
@@ -56,12 +57,17 @@ def _of_group(state: ClusterState, job: Job) -> Iterator[Problem]:
         yield Problem(
             "spec.queue", f"queue {queue.name} has child queues and takes no jobs; name one of those"
         )
-    if job.tasks and len(job.tasks) < job.min_member:
+    if job.tasks and len(job.tasks) < job.min_member and not _of_a_job(job.group):
         yield Problem(
             "spec.minMember",
             f"the gang needs {job.min_member} pods and has {len(job.tasks)}, so it can't start; "
             "add pods or lower this",
         )
+
+
+def _of_a_job(group: PodGroup) -> bool:
+    """A controller counts its pods: those that are missing will come, or have an error of their own."""
+    return any(owner.kind == "Job" for owner in group.metadata.owner_references)
 
 
 def _no_queue(state: ClusterState, name: str) -> str:
