@@ -22,7 +22,13 @@ from volcano_py.scheduler.framework.contract import PREEMPT, RECLAIM, VICTIM_STA
 from volcano_py.scheduler.framework.decision import EvictionCause
 from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken, placed_tasks
 from volcano_py.scheduler.framework.eviction.search import Plan, Search
-from volcano_py.scheduler.framework.eviction.victims import Standing, Unit, make_offer, still_agreed
+from volcano_py.scheduler.framework.eviction.victims import (
+    Standing,
+    Unit,
+    leaves_whole,
+    make_offer,
+    still_agreed,
+)
 from volcano_py.scheduler.framework.filling import Run, place, runs, take_members, worksheet
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.framework.session import Session
@@ -270,22 +276,26 @@ class Attempt:
             self.desk.forget_searches()
             return False
         mark, taken = self.statement.mark(), list(self._taken)
-        for unit in plan.units:
-            self._evict(search, unit)
-        where = np.array([plan.row], np.int32)
-        others = search.more(plan.row)
-        while not self.session.placer.fits_future(run.klass, where)[0]:
-            unit_more = None if search.sums_suffice else next(others, None)
-            if unit_more is None:
-                self._undo(mark, taken)
-                return False
-            self._evict(search, unit_more)
-        if self._room(run) < 1 and not self._free_limit(search, run):
+        if not (
+            all(self._evict(search, unit) for unit in plan.units)
+            and self._fits(search, plan.row, run)
+            and (self._room(run) >= 1 or self._free_limit(search, run))
+        ):
             self._undo(mark, taken)
             return False
         search.took(plan.row, plan.units)
         cards = self.session.placer.cards(run.klass, plan.row, future=True)
-        self.statement.pipeline(np.array([task], np.int32), where, cards)
+        self.statement.pipeline(np.array([task], np.int32), np.array([plan.row], np.int32), cards)
+        return True
+
+    def _fits(self, search: Search, row: int, run: Run) -> bool:
+        """The placer agrees with node *row*, if need be after further victims there."""
+        where = np.array([row], np.int32)
+        others = search.more(row)
+        while not self.session.placer.fits_future(run.klass, where)[0]:
+            unit = None if search.sums_suffice else next(others, None)
+            if unit is None or not self._evict(search, unit):
+                return False
         return True
 
     def _free_limit(self, search: Search, run: Run) -> bool:
@@ -293,7 +303,8 @@ class Attempt:
         mark, taken = self.statement.mark(), list(self._taken)
         if search.could_free_limit(firm=run.firm):
             for unit in search.anywhere():
-                self._evict(search, unit)
+                if not self._evict(search, unit):
+                    break
                 if self._room(run) >= 1:
                     return True
         self._undo(mark, taken)
@@ -302,19 +313,25 @@ class Attempt:
     def _room(self, run: Run) -> int:
         return self.session.room(self.queue, run.klass, firm=run.firm, future=True).count
 
-    def _evict(self, search: Search, unit: Unit) -> None:
-        """Take *unit*; of a whole gang also the members it could spare, then all come back together."""
-        rule = self._rule(search, unit)
-        cause = EvictionCause(self.job.key, rule)
-        cost, shared = search.cost_of(unit), search.shares_limit(unit)
+    def _evict(self, search: Search, unit: Unit) -> bool:
+        """Take *unit*; whatever was taken of a gang that now goes whole comes back with it or not at all.
+
+        Returns:
+            False, with nothing done, if its gang has changed since the search was made.
+        """
         tasks = [*unit.tasks, *(t for spare in unit.spares if search.stands(spare) for t in spare.tasks)]
+        if not self.own_job and not leaves_whole(self.session, unit, len(tasks)):
+            self.desk.forget_searches()
+            return False
+        cause = EvictionCause(self.job.key, self._rule(search, unit))
+        cost, shared = search.cost_of(unit), search.shares_limit(unit)
         for task in tasks:
             self.statement.evict(task, replace(cause, lost=lost_text(self.session, task)))
-        if unit.spares:
-            spared = {task for spare in unit.spares for task in spare.tasks}
-            tasks += [task for one in self._taken for task in one.tasks if task in spared]
-            self._taken = [one for one in self._taken if spared.isdisjoint(one.tasks)]
-        self._taken.append(Taken(tuple(tasks), cause, cost, shared))
+        if unit.whole:
+            tasks += [task for one in self._taken if one.job == unit.job for task in one.tasks]
+            self._taken = [one for one in self._taken if one.job != unit.job]
+        self._taken.append(Taken(tuple(tasks), unit.job, cause, cost, shared))
+        return True
 
     def _undo(self, mark: int, taken: list[Taken]) -> None:
         self.statement.rollback(mark)

@@ -8,18 +8,20 @@ again without it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from volcano_py.scheduler.framework.contract import requests_of
+from volcano_py.scheduler.framework.contract import lost_text, requests_of
 from volcano_py.scheduler.framework.decision import EvictionCause
 from volcano_py.scheduler.framework.filling import place
+from volcano_py.scheduler.framework.ladder import capacity
 from volcano_py.scheduler.framework.statement import Statement
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
+from volcano_py.scheduler.model.resources import Ints, Rows32
 from volcano_py.scheduler.model.tasks import Status
 
 if TYPE_CHECKING:
@@ -33,11 +35,13 @@ class Taken:
     """Tasks evicted in the claim's statement that come back together or not at all.
 
     Attributes:
+        job: row of their job.
         cost: the dearer, the sooner it is given back.
         shared: taking it frees room under a limit of the claimant's queue or of an ancestor.
     """
 
     tasks: tuple[int, ...]
+    job: int
     cause: EvictionCause
     cost: tuple[Any, ...]
     shared: bool
@@ -78,19 +82,22 @@ class GiveBack:
 
     def _superfluous(self, taken: Taken) -> bool:
         """Give *taken* back if the claimant starts without it."""
-        rows = {int(self.session.state.tasks.node[task]) for task in taken.tasks}
-        placed = self._placed
+        rows, free = self._free_without(taken)
+        placed, on = self._placed, set(rows.tolist())
         if all(self._by_sums(klass) for klass in self._classes(placed)):
-            fits = self._room_without(taken)
+            fits = bool((free >= 0).all())
             if fits and not taken.shared:
                 self._undo(taken)
                 return True
-            if not fits and not self._room_elsewhere(placed, rows):
+            if not fits and not self._room_elsewhere(placed, on, free):
                 return False
-        return self._try_without(taken, self._to_move(placed, rows))
+        return self._try_without(taken, self._to_move(placed, on))
 
-    def _room_without(self, taken: Taken) -> bool:
-        """The nodes of *taken* have room for it beside everything that is promised there."""
+    def _free_without(self, taken: Taken) -> tuple[Rows32, Ints]:
+        """The n nodes of *taken*, and (n, R) what they have left with it back, beside what is promised.
+
+        Columns of which *taken* holds nothing count as 0 where a node is overcommitted already.
+        """
         state = self.session.state
         tasks = np.array(taken.tasks, np.int32)
         rows, where = np.unique(state.tasks.node[tasks], return_inverse=True)
@@ -98,13 +105,13 @@ class GiveBack:
         np.add.at(back, where, requests_of(state, tasks))
         nodes = state.nodes
         free = nodes.allocatable[rows] - nodes.used[rows] + nodes.releasing[rows] - nodes.pipelined[rows]
-        return bool(((free >= back) | (back == 0)).all())
+        return rows, np.where(back == 0, np.maximum(free, 0), free - back)
 
-    def _room_elsewhere(self, placed: list[int], rows: set[int]) -> bool:
-        """Some pod of the claimant on *rows* would find a place on another node as things stand."""
+    def _room_elsewhere(self, placed: list[int], rows: set[int], free: Ints) -> bool:
+        """Some pod of the claimant on *rows* (with *free* left) would find another place."""
         table = self.session.state.tasks
         classes = self._classes(task for task in placed if int(table.node[task]) in rows)
-        return any(self._spare_rows(klass) - rows for klass in classes)
+        return any(self._spare_rows(klass) - rows or capacity(free, klass.request).any() for klass in classes)
 
     def _spare_rows(self, klass: TaskClass) -> set[int]:
         known = self._spare.get(klass.row)
@@ -148,7 +155,7 @@ class GiveBack:
             return True
         statement.rollback(mark)
         for task in taken.tasks:
-            statement.evict(task, taken.cause)
+            statement.evict(task, replace(taken.cause, lost=lost_text(self.session, task)))
         return False
 
     def _undo(self, taken: Taken) -> None:

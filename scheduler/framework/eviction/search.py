@@ -106,7 +106,7 @@ class Search:
         """
         while True:
             while self._heaps:
-                queue = min(self._heaps, key=lambda row: self._over_key(row, {}))
+                queue = min(self._heaps, key=self._heap_key)
                 heap = self._heaps[queue]
                 cost, row = heapq.heappop(heap)
                 if not heap:
@@ -114,7 +114,7 @@ class Search:
                 plan = self.plan(row)
                 if plan is None:
                     continue
-                if plan.queue == queue and (plan.cost <= cost or not heap or plan.cost < heap[0][0]):
+                if plan.queue == queue and plan.cost <= cost:
                     return plan
                 self._push(plan)
             if not self._strict or self.bounds.free:
@@ -126,6 +126,18 @@ class Search:
         plan = self.plan(row)
         if plan is not None:
             self._push(plan)
+
+    def _heap_key(self, queue: int) -> tuple[Any, ...]:
+        """Whose plans are looked at first; the cheapest plan of a heap may turn out dearer."""
+        level = self._heaps[queue][0][0][0]
+        return (*self._over_key(queue, {}), level, *self._tie(queue))
+
+    def _tie(self, row: int) -> tuple[int, str]:
+        """Between queues that are equally far over (decisions.md 9)."""
+        if row == NOBODY:
+            return (0, "")
+        queue = self.session.state.queues[row]
+        return (queue.priority, queue.name)
 
     def _push(self, plan: Plan) -> None:
         heapq.heappush(self._heaps.setdefault(plan.queue, []), (plan.cost, plan.row))
@@ -255,8 +267,7 @@ class Search:
 
     def _rank(self, unit: Unit, taken: Taken) -> tuple[Any, ...]:
         """What decides between queues: furthest over, priority, queue priority, name (decisions.md 9)."""
-        queue = self.session.state.queues[unit.queue]
-        return (*self._over_key(unit.queue, taken), unit.level, queue.priority, queue.name)
+        return (*self._over_key(unit.queue, taken), unit.level, *self._tie(unit.queue))
 
     def _needed(self, picks: list[Entry], lacks: list[int]) -> list[Entry]:
         """*picks* without those that turn out superfluous, the dearest given back first."""
@@ -278,7 +289,7 @@ class Search:
         if not units:
             return Plan(row, units, NOBODY, ((), False, 0.0, 0, place))
         queues = {unit.queue for unit in units}
-        worst = queues.pop() if len(queues) == 1 else max(queues, key=lambda queue: self._over_key(queue, {}))
+        worst = max(queues, key=lambda row: (self._over_key(row, {}), self._tie(row)))
         level = max(unit.level for unit in units)
         lost = sum(unit.lost for unit in units)
         return Plan(row, units, worst, (level, any(u.whole for u in units), lost, len(units), place))

@@ -188,6 +188,26 @@ def still_agreed(session: Session, claim: Claim, units: list[Unit]) -> bool:
     return bool(_agreed(session, claim, tasks, Counter()).all())
 
 
+def leaves_whole(session: Session, unit: Unit, with_it: int) -> bool:
+    """Whether the gang of *unit*, as it stands now, can spare it, or goes whole with it.
+
+    Others may have been taken since the unit was made up, for another class or another claim.
+
+    Args:
+        session: for the books.
+        unit: a member or a whole gang.
+        with_it: how many tasks go with the unit, itself included.
+    """
+    job = session.state.jobs[unit.job]
+    if _standing_members(job) == with_it:
+        return True
+    if unit.whole or job.ready() <= job.min_member:
+        return False
+    role = session.state.tasks.roles[unit.tasks[0]]
+    least = job.min_task_member.get(role) if job.roles_enforced else None
+    return least is None or job.ready(role) > least
+
+
 def _units(
     session: Session, standing: Standing, where: Ints, kept: Counter[str], *, own_job: bool
 ) -> list[Unit]:
