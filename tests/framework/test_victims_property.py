@@ -195,7 +195,8 @@ def places(made: list[Document], gone: set[str], ask: dict[str, Any], least: dic
 
     On the four nodes, and under what the mins of other queues leave of them.
     """
-    cpu, name = ask["cpu"][0], ask["queue"]
+    cpu: int = ask["cpu"][0]
+    name: str = ask["queue"]
     of_queue = {d["metadata"]["name"]: d["spec"]["queue"] for d in made if d["kind"] == "PodGroup"}
     free = {f"n{i}": 8 for i in range(4)}
     left = 32 - sum(amount for other, amount in least.items() if other != name)

@@ -52,6 +52,7 @@ class Desk:
         self._standing: Standing | None = None
         self._searches: dict[Hashable, Search] = {}
         self._hopeless: dict[Hashable, tuple[int, dict[tuple[int, bool], Refusal]]] = {}
+        self._earlier: dict[int, Refusal] = {}
         self._worded: dict[tuple[int, str], tuple[Refusal, Refusal]] = {}
 
     def serve(self, job: Job) -> bool:
@@ -68,6 +69,8 @@ class Desk:
             if self._told_before(kind, members):
                 sheet.fail(session, members)
                 continue
+            refusals = session.refusals
+            self._earlier = {task: refusals[task] for task in members if task in refusals}
             left = attempt.place(members)
             sheet.fail(session, left)
             if attempt.succeeded():
@@ -120,13 +123,16 @@ class Desk:
         self._searches.clear()
 
     def refuse(self, tasks: list[int], note: str) -> None:
-        """Add *note* to why *tasks* wait."""
+        """Add *note* to why *tasks* wait, after what earlier actions had to say."""
         session = self.session
         for task in tasks:
             base = session.refusals.get(task)
             if base is None:
                 session.refuse([task], Refusal("NoVictim", f"{self.action}: {note}"))
                 continue
+            earlier = self._earlier.get(task, base)
+            if earlier.message.startswith(base.message.rstrip(".")):
+                base = earlier
             known = self._worded.get((id(base), note))
             if known is None:
                 text = f"{base.message.rstrip('.')}; {self.action}: {note}"
