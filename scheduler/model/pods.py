@@ -95,9 +95,10 @@ class PodIntake:
         """
         known = self.state.tasks.index.get(pod.key)
         self.state.doubts.pop(f"Pod {pod.key}", None)
-        assumed = held = None
+        assumed = held = kept = None
         if known is not None:
             assumed = self._assumed(known, pod)
+            kept = self._kept_room(known, pod)
             held = self.state.tasks.slices.get(known)
             self.remove(known)
         status = status_of(pod)
@@ -108,6 +109,7 @@ class PodIntake:
         task = self._write(pod, signature, status, ours, profile)
         if assumed is not None:
             self._stand(task, assumed)
+        self._nominate(task, pod, kept)
         self._enter(task, None if assumed is None else held)
 
     def flush(self) -> None:
@@ -176,6 +178,20 @@ class PodIntake:
         if status_of(pod) != Status.PENDING:
             return None
         return Status.BINDING, int(tasks.node[task])
+
+    def _kept_room(self, task: int, pod: Pod) -> int | None:
+        """The node row where room is kept for *task*, if the event is about the same pod."""
+        tasks = self.state.tasks
+        return tasks.nominated.get(task) if tasks.uids[task] == pod.uid else None
+
+    def _nominate(self, task: int, pod: Pod, kept: int | None) -> None:
+        """A waiting pod keeps its reservation; after a restart the pod's own status tells of it."""
+        if self.state.tasks.status[task] != Status.PENDING:
+            return
+        said = pod.status.nominated_node_name
+        row = kept if kept is not None else self.state.nodes.row(said) if said else None
+        if row is not None:
+            self.state.tasks.nominated[task] = row
 
     def _is_irrelevant(self, pod: Pod, status: Status, ours: bool) -> bool:
         """Pods that neither hold room nor wait for us."""
