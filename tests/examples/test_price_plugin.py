@@ -32,7 +32,8 @@ spec:
   containers: [{name: main, image: busybox, resources: {requests: {cpu: "1"}}}]
 """
 PLAIN = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n"
-PRICED = PLAIN.replace("{name: predicates}", "{name: predicates}, {name: price, arguments: {price.weight: 20}}")
+PRICE = "{name: price, arguments: {price.weight: 20}}"
+PRICED = PLAIN.replace("{name: predicates}", f"{{name: predicates}}, {PRICE}")
 
 
 @pytest.fixture(scope="module")
