@@ -6,7 +6,7 @@ One function a key of ``expect``: it returns what differs, as a sentence, or not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -44,11 +44,16 @@ def differences(outcome: Outcome, expect: Mapping[str, Any]) -> list[str]:
     return [text for key, wanted in expect.items() for text in CHECKS[key](outcome, wanted)]
 
 
-def _binds(outcome: Outcome, wanted: Mapping[str, Any]) -> list[str]:
+def _binds(outcome: Outcome, wanted: Mapping[str, str | list[str]]) -> list[str]:
     got = {decision.pod: decision.node for decision in outcome.of("bind")}
     right = {pod: nodes if isinstance(nodes, list) else [nodes] for pod, nodes in wanted.items()}
-    same = set(got) == set(right) and all(got[pod] in nodes for pod, nodes in right.items())
-    return [] if same else [f"binds: expected {dict(wanted)}, got {got}"]
+    wrong = []
+    for pod in sorted({*got, *right}):
+        if pod not in right:
+            wrong.append(f"binds: {pod} on {got[pod]} was not expected")
+        elif got.get(pod) not in right[pod]:
+            wrong.append(f"binds: expected {pod} on {' or '.join(right[pod])}, got {got.get(pod, 'no bind')}")
+    return wrong
 
 
 def _count(kind: str, name: str) -> Callable[[Outcome, Any], list[str]]:
@@ -70,7 +75,8 @@ def _evicted_one_of(outcome: Outcome, wanted: list[list[str]]) -> list[str]:
     got = Counter(decision.pod for decision in outcome.of("evict"))
     if any(got == Counter(one) for one in wanted):
         return []
-    return [f"evicted: expected {' or '.join(map(str, wanted))}, got {sorted(got.elements())}"]
+    sets = " or ".join(_names(sorted(one)) for one in wanted)
+    return [f"evicted: expected {sets}, got {_names(sorted(got.elements()))}"]
 
 
 def _pipelined(outcome: Outcome, wanted: Mapping[str, list[str]]) -> list[str]:
@@ -80,8 +86,11 @@ def _pipelined(outcome: Outcome, wanted: Mapping[str, list[str]]) -> list[str]:
         if decision.kind == "pipeline":
             job = state.jobs[int(state.tasks.job[state.tasks.index[decision.pod]])]
             got.setdefault(job.key, []).append(decision.node)
-    same = all(sorted(got.get(group, [])) == sorted(nodes) for group, nodes in wanted.items())
-    return [] if same else [f"pipelined: expected {dict(wanted)}, got {got}"]
+    return [
+        f"pipelined: expected {group} on {_names(wanted.get(group, ()))}, got {_names(got.get(group, ()))}"
+        for group in sorted({*got, *wanted})
+        if sorted(got.get(group, ())) != sorted(wanted.get(group, ()))
+    ]
 
 
 def _bound(outcome: Outcome, wanted: Mapping[str, Any]) -> list[str]:
@@ -101,10 +110,15 @@ def _allocated(outcome: Outcome, wanted: Mapping[str, Mapping[str, Any]]) -> lis
     wrong = []
     for name, amounts in wanted.items():
         queue = state.queues.named(name)
-        got = state.vocabulary.amounts(state.queues.allocated[queue.row]) if queue else {}
+        if queue is None:
+            wrong.append(f"allocated: there is no queue {name}")
+            continue
+        held = state.queues.allocated[queue.row] - state.queues.releasing[queue.row]
         for resource, amount in amounts.items():
-            if got.get(resource, 0) != to_base(resource, str(amount)):
-                has = format_base(resource, got.get(resource, 0))
+            column = state.vocabulary.columns.get(resource)
+            got = 0 if column is None else int(held[column])
+            if got != to_base(resource, amount):
+                has = format_base(resource, got)
                 wrong.append(f"allocated: expected queue {name} to hold {amount} {resource}, got {has}")
     return wrong
 
@@ -123,12 +137,23 @@ def _pod_groups(outcome: Outcome, wanted: Mapping[str, str]) -> list[str]:
 def _pending(outcome: Outcome, wanted: Mapping[str, str]) -> list[str]:
     wrong = []
     for pod, text in wanted.items():
-        reason = waiting_reason(outcome.engine, outcome.last, pod)
-        if reason is None:
+        reasons = _reasons(outcome, pod)
+        if not reasons:
             wrong.append(f"pending: expected {pod} to wait, but it does not")
-        elif text not in reason.message:
-            wrong.append(f"pending: expected the reason of {pod} to say {text!r}, got: {reason.message}")
+        elif not any(text.lower() in reason.lower() for reason in reasons):
+            wrong.append(f"pending: expected the reason of {pod} to say {text!r}, got: {' / '.join(reasons)}")
     return wrong
+
+
+def _reasons(outcome: Outcome, pod: str) -> list[str]:
+    """Why *pod* waits, and why its group as a whole does; none where it does not wait."""
+    own = waiting_reason(outcome.engine, outcome.last, pod)
+    if own is None:
+        return []
+    state = outcome.engine.state
+    row = int(state.tasks.job[state.tasks.index[pod]]) if pod in state.tasks.index else NOWHERE
+    of_group = outcome.last.job_refusals.get(state.jobs[row].key) if outcome.last and row != NOWHERE else None
+    return list(dict.fromkeys([own.message, *([of_group.message] if of_group else [])]))
 
 
 def _slices(outcome: Outcome, wanted: Mapping[str, list[Mapping[str, Any]]]) -> list[str]:
@@ -145,13 +170,27 @@ def _held(outcome: Outcome, pod: str) -> list[dict[str, Any]]:
     choice = state.tasks.slices.get(task)
     node = state.nodes.names[state.tasks.node[task]] if choice is not None else ""
     return [
-        {"node": node, "card": s.card, "uuid": s.uuid, "memory": s.memory_mib, "cores": s.cores}
-        for s in (choice.slices if choice else ())
+        {
+            "container": part.container,
+            "node": node,
+            "card": part.card,
+            "uuid": part.uuid,
+            "memory": part.memory_mib,
+            "cores": part.cores,
+        }
+        for part in (choice.slices if choice else ())
     ]
 
 
 def _same_slices(got: list[dict[str, Any]], wanted: list[Mapping[str, Any]]) -> bool:
-    return len(got) == len(wanted) and all(_matches(*pair) for pair in zip(got, wanted, strict=True))
+    """Each wanted slice is one of those held, and none is left; in whatever order."""
+    left = list(got)
+    for expected in wanted:
+        found = next((part for part in left if _matches(part, expected)), None)
+        if found is None:
+            return False
+        left.remove(found)
+    return not left
 
 
 def _matches(slice_: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -165,6 +204,10 @@ def _within(value: int, wanted: Any) -> bool:
     if isinstance(wanted, dict):
         return int(wanted.get("min", 0)) <= value <= int(wanted.get("max", 2**31))
     return value == int(wanted)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _range(wanted: Any) -> str:

@@ -159,7 +159,7 @@ def _keys(value: Any, path: str, known: Mapping[str, Check], needed: Iterable[st
             yield from check(entry, where)
         elif path or not str(key).startswith("x-"):
             hint = did_you_mean(str(key), known) or f"; known are {', '.join(known)}"
-            yield f"{path or 'the scenario'}: unknown key {shown(key)}{hint}"
+            yield f"{path or 'the scenario'}: unknown key {key!r}{hint}"
 
 
 def _is_whole(value: Any) -> bool:

@@ -10,16 +10,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from volcano_py.crds.objects import KINDS
 from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.decoding import decode_object
 from volcano_py.scheduler.engine import SCHEDULER_NAMES, CycleResult, Engine
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.kube.objects import KubeObject
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
 from volcano_py.simulator.expand import expand
 from volcano_py.simulator.present import Document, identity, part
 
 Identity = tuple[str, str, str]
 
+CLUSTER_SCOPED: Final = frozenset(
+    {
+        *(kind.__name__ for kind in KubeObject.__subclasses__() if not kind.namespaced),
+        *(kind.info.kind for kind in KINDS if kind.info.cluster_scoped),
+    }
+)
+"""Kinds without a namespace."""
 SETTLE_S: Final = 1.0
 """How far the clock moves while the cluster carries out what was decided."""
 
@@ -65,10 +74,22 @@ class World:
         self._made_groups |= {key for key in map(identity, made) if key[0] == "PodGroup"} - replaced
         return [self._feed(document) for document in made]
 
-    def delete(self, kind: str, namespace: str, name: str) -> None:
-        """The object is gone; *namespace* is empty for kinds without one."""
-        self.engine.delete(kind, f"{namespace}/{name}" if namespace else name)
-        self._fed.pop((kind, namespace or "default", name), None)
+    def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
+        """The object *kind* *name* is gone, and so is what it owns; unknown ones are fine.
+
+        *namespace* is ``default`` unless told otherwise; kinds without one ignore it.
+        """
+        space = namespace or "default"
+        apart = kind in CLUSTER_SCOPED
+        self.engine.delete(kind, name if apart else f"{space}/{name}")
+        for key in [
+            key for key in self._fed if (key[0], key[2]) == (kind, name) and (apart or key[1] == space)
+        ]:
+            del self._fed[key]
+        self._staged = [job for job in self._staged if identity(job) != (kind, space, name)]
+        for key in [key for key, document in self._fed.items() if _is_owned(document, kind, name)]:
+            if key in self._fed and (apart or key[1] == space):
+                self.delete(key[0], key[2], key[1])
 
     def cycle(self) -> CycleResult:
         """One cycle; the clock stands still meanwhile."""
@@ -116,6 +137,14 @@ def _expanded(new: list[Document], known: list[Document]) -> list[Document]:
     """*new*, expanded beside *known* objects."""
     aside = {id(document) for document in known}
     return [d for d in expand([*known, *new], SCHEDULER_NAMES) if id(d) not in aside]
+
+
+def _is_owned(document: Document, kind: str, name: str) -> bool:
+    owners = part(document, "metadata").get("ownerReferences")
+    return any(
+        isinstance(owner, dict) and (owner.get("kind"), owner.get("name")) == (kind, name)
+        for owner in (owners if isinstance(owners, list) else [])
+    )
 
 
 def _has_stages(document: Document) -> bool:
