@@ -63,6 +63,24 @@ def test_what_is_idle_may_be_borrowed_beside_what_is_taken() -> None:
     assert evicted(result) == ["v-0"]
 
 
+def test_idle_room_is_borrowed_only_once() -> None:
+    """One cpu is idle; the cpu that comes free with the second card may not be taken."""
+    cards = {"example.com/card": "1"}
+    result = cluster(
+        node("n1", cpu="5", amounts={"example.com/card": "2"}),
+        queue("a", deserved={"cpu": "5"}),
+        queue("owner", deserved={"cpu": "0", "example.com/card": "2"}),
+        group("v", 1, "a", "Running"),
+        pod("v-0", "v", "2", on="n1", requests=cards),
+        group("w", 1, "a", "Running"),
+        pod("w-0", "w", "2", on="n1", requests=cards),
+        group("c", 2, "owner"),
+        *(pod(f"c-{i}", "c", "1", requests=cards) for i in range(2)),
+        shares="capacity",
+    ).cycle(NOW)
+    assert evicted(result) == []
+
+
 def test_a_queue_is_never_taken_below_its_min() -> None:
     """One pod of 4 holds all that a has; with it a would fall below its min of 2."""
     documents = [
@@ -85,8 +103,8 @@ def test_a_set_that_keeps_queues_at_their_share_is_preferred() -> None:
         queue("a", deserved={"cpu": "2"}),
         queue("b", deserved={"cpu": "3"}),
         queue("owner", deserved={"cpu": "2"}),
-        group("big", 1, "a", "Running"),
-        pod("big-0", "big", "3", on="n1"),
+        group("large", 1, "a", "Running"),
+        pod("large-0", "large", "3", on="n1"),
         *borrower("b", "b", 4, "n1"),
         *claim("owner"),
         shares="capacity",

@@ -164,6 +164,22 @@ def test_input_order_changes_nothing(jobs: Jobs, asks: Jobs, least: dict[str, in
 
 @settings(max_examples=150, deadline=None)
 @given(running, claims.map(lambda asks: asks[:1]), minimum)
+@example(
+    [
+        {"queue": "c", "priority": "low", "least": 3, "on": [(1, 3), (0, 3)], "firm": False},
+        {
+            "queue": "c",
+            "priority": "mid",
+            "least": 1,
+            "on": [(0, 1), (0, 2), (0, 3), (0, 2), (3, 4)],
+            "firm": False,
+        },
+        {"queue": "a", "priority": "mid", "least": 1, "on": [(3, 2), (3, 2)], "firm": False},
+        {"queue": "c", "priority": "low", "least": 3, "on": [(3, 2), (2, 4), (0, 2)], "firm": True},
+    ],
+    [{"queue": "c", "priority": "high", "pods": 4, "cpu": [4]}],
+    {"a": 2, "b": 3, "c": 3},
+)
 def test_nobody_could_have_stayed(jobs: Jobs, asks: Jobs, least: dict[str, int]) -> None:
     """Of equal claimant pods: with any one unit back, the nodes hold fewer of them than are needed."""
     ask = {**asks[0], "cpu": asks[0]["cpu"][:1]}
