@@ -183,6 +183,8 @@ class Accounts:
         status = batch.status
         count = sign * len(tasks)
         job.counts[status] += count
+        if _ALLOCATED[status]:
+            job.standing += count
         self._book_roles(job, tasks, status, sign)
         if status == Status.PENDING:
             self._book_pending(job, batch, tasks, sign)

@@ -17,7 +17,7 @@ from volcano_py.scheduler.model.rows import Column, Rows
 from volcano_py.scheduler.model.tasks import ALLOCATED, Status
 
 STATUSES: Final = len(Status)
-_ALLOCATED, _BINDING, _BOUND, _RUNNING = (int(s) for s in Status if ALLOCATED[s])
+_ALLOCATED: Final = tuple(int(s) for s in Status if ALLOCATED[s])
 _SUCCEEDED: Final = int(Status.SUCCEEDED)
 
 
@@ -40,6 +40,7 @@ class Job:
         tasks: every task of the job.
         pending: pending tasks, unordered; ``ordered_pending`` sorts.
         counts: tasks by ``Status``.
+        standing: those in an allocated status together, since every order and gang asks for them.
         role_counts: the same by role.
         gated: pending tasks with scheduling gates.
         pending_best_effort: pending tasks without requests.
@@ -68,6 +69,7 @@ class Job:
     tasks: set[int] = field(default_factory=set)
     pending: set[int] = field(default_factory=set)
     counts: list[int] = field(default_factory=no_counts)
+    standing: int = 0
     role_counts: dict[str, list[int]] = field(default_factory=dict)
     gated: int = 0
     pending_best_effort: int = 0
@@ -91,9 +93,10 @@ class Job:
 
     def allocated(self, role: str | None = None) -> int:
         """Tasks that hold a node for good (not releasing), of all roles or of *role*."""
+        if role is None:
+            return self.standing
         counts = self.counts_of(role)
-        # Spelled out: job order asks this of every job, and a loop over the statuses costs four times that.
-        return counts[_ALLOCATED] + counts[_BINDING] + counts[_BOUND] + counts[_RUNNING]
+        return sum(counts[status] for status in _ALLOCATED)
 
     def ready(self, role: str | None = None) -> int:
         """Volcano's ready count: allocated plus succeeded."""
