@@ -134,7 +134,7 @@ class Ladder:
         taken: list[int] = []
         head, rung, rungs = self.head, self.rung, self._rungs
         last = rungs.shape[1] - 1
-        for _ in range(count):
+        for _ in range(count if len(head) else 0):
             best = int(head.argmax())
             if head[best] == UNFIT:
                 break
