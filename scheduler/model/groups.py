@@ -38,8 +38,7 @@ class GroupIntake:
         """Take in *group* as it is now; raises ``ObjectError`` on amounts beyond counting."""
         amounts = _min_resources(group.spec.min_resources)
         job = self.state.jobs.take(f"{group.metadata.namespace or 'default'}/{group.metadata.name}")
-        batches = by_class_and_status(self.state, job.tasks)
-        for batch in batches:
+        for batch in by_class_and_status(self.state, job.tasks):
             self.state.accounts.book(batch, -1)
         self._write(job, group, amounts)
         for task in job.tasks:

@@ -186,12 +186,10 @@ class PodIntake:
 
     def _nominate(self, task: int, pod: Pod, kept: int | None) -> None:
         """A waiting pod keeps its reservation; after a restart the pod's own status tells of it."""
-        if self.state.tasks.status[task] != Status.PENDING:
+        name = pod.status.nominated_node_name
+        if (kept is None and not name) or self.state.tasks.status[task] != Status.PENDING:
             return
-        said = pod.status.nominated_node_name
-        row = kept if kept is not None else self.state.nodes.row(said) if said else None
-        if row is not None:
-            self.state.tasks.nominated[task] = row
+        self.state.tasks.nominated[task] = self.state.nodes.row(name) if kept is None else kept
 
     def _is_irrelevant(self, pod: Pod, status: Status, ours: bool) -> bool:
         """Pods that neither hold room nor wait for us."""
