@@ -81,7 +81,7 @@ def attempt(session: Session, job: Job, queue: Queue, sheet: Worksheet, action: 
         placed += len(members) - len(left)
         if placed and session.job_ready(job):
             statement.commit(f"fits; {job.ready()} of {job.min_member} members stand")
-            return bool(sheet.waiting)
+            return sheet.has_more(session)
     if placed and session.job_pipelined(job):
         session.held.append(statement)
     else:

@@ -20,37 +20,110 @@ from volcano_py.scheduler.model.queues import Queue
 GATED = Refusal("SchedulingGated", "the pod has scheduling gates")
 
 
+Kind = tuple[int, bool]
+"""Class row, firm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a kind found no place.
+
+    Attributes:
+        refusal: the reason.
+        seats: how many members had places then.
+        looks_around: other pods decide where the kind may go.
+    """
+
+    refusal: Refusal
+    seats: int
+    looks_around: bool
+
+
 @dataclass(slots=True)
 class Worksheet:
     """What is left to place of a job in this cycle.
 
+    A class that found no place finds none later in the cycle, unless it looks at other pods (affinity,
+    spread): then members that have found places since may have made one for it.
+
     Attributes:
+        job: whose sheet it is.
         waiting: tasks not tried yet, in placement order.
-        failed: classes (row, firm) that found no place, and why.
+        failed: kinds that found no place.
+        again: tasks of failed kinds that look at other pods, in placement order.
+        taken: members taken off the sheet last, and how many had places then.
     """
 
+    job: Job
     waiting: deque[int]
-    failed: dict[tuple[int, bool], Refusal] = field(default_factory=dict)
+    failed: dict[Kind, Failure] = field(default_factory=dict)
+    again: list[int] = field(default_factory=list)
+    taken: tuple[Sequence[int], int] = ((), 0)
+
+    @property
+    def seats(self) -> int:
+        """Members that are placed or promised a place."""
+        return self.job.ready() + self.job.waiting()
 
     def fail(self, session: Session, tasks: Sequence[int]) -> None:
-        """*tasks* found no place; others of their classes won't either in this cycle."""
-        for task in tasks:
-            self.failed.setdefault(_kind(session, task), session.refusals[task])
+        """*tasks*, of those last taken, found no place."""
+        failed, (members, seats) = set(tasks), self.taken
+        for task in members:
+            if task not in failed:
+                seats += 1
+                continue
+            kind = _kind(session, task)
+            known = self.failed.get(kind)
+            looks = _looks_around(session, kind) if known is None else known.looks_around
+            self.failed[kind] = Failure(session.refusals[task], seats, looks)
+            if looks:
+                self.again.append(task)
 
-    def next(self, session: Session) -> int | None:
-        """The next task whose class has not failed; those passed over get the refusal of their class."""
-        while self.waiting:
+    def take(self, session: Session, count: int) -> list[int]:
+        """The next *count* tasks off the sheet; fewer if no more are worth trying."""
+        members: list[int] = []
+        self.taken = members, self.seats
+        while len(members) < count and (task := self.next(session, len(members))) is not None:
+            members.append(task)
+        return members
+
+    def next(self, session: Session, before: int = 0) -> int | None:
+        """The next task worth trying after *before* others; those passed over get their kind's refusal."""
+        while self.waiting or self._try_again(session):
             task = self.waiting.popleft()
-            refusal = self.failed.get(_kind(session, task)) if self.failed else None
-            if refusal is None:
+            known = self.failed.get(_kind(session, task)) if self.failed else None
+            if known is None:
                 return task
-            session.refuse((task,), refusal)
+            if known.looks_around:
+                if before or known.seats < self.seats:
+                    return task
+                self.again.append(task)
+            session.refuse((task,), known.refusal)
         return None
 
+    def has_more(self, session: Session) -> bool:
+        """Some task is worth trying, now or again."""
+        return bool(self.waiting) or self._try_again(session)
 
-def _kind(session: Session, task: int) -> tuple[int, bool]:
+    def _try_again(self, session: Session) -> bool:
+        """Put tasks back whose kind failed when fewer members had places; whether there are any."""
+        seats = self.seats
+        back = [task for task in self.again if self.failed[_kind(session, task)].seats < seats]
+        if back:
+            self.again = [task for task in self.again if task not in back]
+            self.waiting.extend(back)
+            for task in back:
+                session.refusals.pop(task, None)
+        return bool(back)
+
+
+def _kind(session: Session, task: int) -> Kind:
     tasks = session.state.tasks
     return int(tasks.klass[task]), not tasks.interruptible[task]
+
+
+def _looks_around(session: Session, kind: Kind) -> bool:
+    return session.placer.looks_around(session.state.classes[kind[0]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +143,7 @@ def worksheet(session: Session, job: Job) -> Worksheet:
         session.refuse([t for t in job.pending if tasks.gated[t]], GATED)
     if job.pending_best_effort:
         ordered.sort(key=lambda task: bool(tasks.best_effort[task]))
-    return Worksheet(deque(ordered))
+    return Worksheet(job, deque(ordered))
 
 
 def take_members(session: Session, job: Job, sheet: Worksheet) -> list[int]:
@@ -78,10 +151,7 @@ def take_members(session: Session, job: Job, sheet: Worksheet) -> list[int]:
     lacking = 1 if session.job_ready(job) else max(job.min_member - job.ready() - job.waiting(), 1)
     if job.roles_enforced and not session.job_ready(job):
         return _with_roles(session, job, sheet, lacking)
-    members: list[int] = []
-    while len(members) < lacking and (task := sheet.next(session)) is not None:
-        members.append(task)
-    return members
+    return sheet.take(session, lacking)
 
 
 def _with_roles(session: Session, job: Job, sheet: Worksheet, lacking: int) -> list[int]:
@@ -89,9 +159,7 @@ def _with_roles(session: Session, job: Job, sheet: Worksheet, lacking: int) -> l
     roles = session.state.tasks.roles
     short = {r: m - job.ready(r) - job.waiting(r) for r, m in job.min_task_member.items()}
     lacking = max(lacking, sum(n for n in short.values() if n > 0))
-    waiting = []
-    while (task := sheet.next(session)) is not None:
-        waiting.append(task)
+    waiting = sheet.take(session, len(sheet.waiting) + len(sheet.again))
     first: list[int] = []
     others: list[int] = []
     for task in waiting:
@@ -102,7 +170,9 @@ def _with_roles(session: Session, job: Job, sheet: Worksheet, lacking: int) -> l
     extra = max(lacking - len(first), 0)
     sheet.waiting.extend(others[extra:])
     chosen = {*first, *others[:extra]}
-    return [task for task in waiting if task in chosen]
+    members = [task for task in waiting if task in chosen]
+    sheet.taken = members, sheet.taken[1]
+    return members
 
 
 def runs(session: Session, tasks: Sequence[int]) -> Iterator[Run]:

@@ -141,6 +141,10 @@ class Placer:
                 mask &= check.mask(klass, view)
         return mask
 
+    def looks_around(self, klass: TaskClass) -> bool:
+        """Whether pods placed elsewhere decide where a pod of *klass* may go."""
+        return any(check.scope == Scope.CLUSTER and check.applies(klass) for check in self._checks)
+
     def unresolvable(self, klass: TaskClass, rows: Rows32) -> Mask:
         """(n,) which of *rows* fail a check that no eviction can help."""
         view = view_of(self.state, rows, future=True)

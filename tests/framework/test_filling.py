@@ -1,0 +1,60 @@
+"""Which members of a job are placed next: in order, roles first, and again once others found places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.clusters import Document, engine, group, node, pod
+
+NOW = 1767225600.0
+CONFIG = """\
+actions: allocate
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}]
+"""
+
+
+def near(app: str) -> dict[str, Any]:
+    """An affinity that requires a pod of *app* on the same node."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def bound(*documents: Document, cycles: int = 1) -> dict[str, str]:
+    """Pod -> node after some cycles."""
+    known = engine(*documents, config=CONFIG)
+    found = {}
+    for number in range(cycles):
+        decisions = known.cycle(NOW + number).decisions
+        found |= {each.pod.removeprefix("ml/"): each.node for each in decisions}
+    return found
+
+
+def test_a_member_that_waits_for_a_later_one_is_tried_again() -> None:
+    worker = pod("g-0", "g", affinity=near("server"))
+    server = pod("g-1", "g", labels={"app": "server"})
+    found = bound(node("n0"), node("n1"), group("g", 2), worker, server)
+    assert found == {"g-0": "n0", "g-1": "n0"}
+
+
+def test_members_like_one_that_failed_are_tried_once_others_have_places() -> None:
+    workers = [pod(f"g-{number}", "g", affinity=near("server")) for number in (0, 2)]
+    server = pod("g-1", "g", labels={"app": "server"})
+    assert len(bound(node("n0"), group("g", 3), *workers, server)) == 3
+
+
+def test_surplus_members_are_tried_again_too() -> None:
+    workers = [pod(f"g-{number}", "g", affinity=near("server")) for number in (0, 2)]
+    server = pod("g-1", "g", labels={"app": "server"})
+    assert len(bound(node("n0"), group("g", 1), *workers, server)) == 3
+
+
+def test_what_never_fits_ends_the_trying() -> None:
+    """Server and helper start; the workers are told why they do not, and the cycle ends."""
+    workers = [pod(f"g-{number}", "g", "9", affinity=near("server")) for number in (0, 3, 4)]
+    server = pod("g-1", "g", labels={"app": "server"})
+    helper = pod("g-2", "g")
+    known = engine(node("n0"), group("g", 1), *workers, server, helper, config=CONFIG)
+    result = known.cycle(NOW)
+    assert {each.pod for each in result.decisions} == {"ml/g-1", "ml/g-2"}
+    assert set(result.refusals) == {"ml/g-0", "ml/g-3", "ml/g-4"}
