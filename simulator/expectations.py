@@ -68,15 +68,19 @@ def _count(kind: str, name: str) -> Callable[[Outcome, Any], list[str]]:
 
 
 def _evicted(outcome: Outcome, wanted: list[str]) -> list[str]:
-    return _evicted_one_of(outcome, [wanted])
+    return _one_of("evicted", outcome, [wanted])
 
 
 def _evicted_one_of(outcome: Outcome, wanted: list[list[str]]) -> list[str]:
+    return _one_of("evictedOneOf", outcome, wanted)
+
+
+def _one_of(name: str, outcome: Outcome, wanted: list[list[str]]) -> list[str]:
     got = Counter(decision.pod for decision in outcome.of("evict"))
     if any(got == Counter(one) for one in wanted):
         return []
     sets = " or ".join(_names(sorted(one)) for one in wanted)
-    return [f"evicted: expected {sets}, got {_names(sorted(got.elements()))}"]
+    return [f"{name}: expected {sets}, got {_names(sorted(got.elements()))}"]
 
 
 def _pipelined(outcome: Outcome, wanted: Mapping[str, list[str]]) -> list[str]:
