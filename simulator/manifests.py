@@ -291,10 +291,12 @@ def _syntax(part: Text, error: yaml.YAMLError) -> Unreadable:
     if mark is None:
         return Unreadable(part.file, part.before + 1, f"is not valid YAML: {what}")
     rest = "".join(part.text.splitlines(keepends=True)[mark.line :])[mark.column :]
-    hint = "" if rest.strip() else "; it seems to be cut off here"
+    hint, line = "", mark.line + 1
     if rest.startswith("\t"):
         hint = "; indent with spaces, not with tabs"
-    return Unreadable(part.file, part.before + mark.line + 1, f"is not valid YAML: {what}{hint}")
+    elif not rest.strip():
+        hint, line = "; it seems to be cut off here", part.text.rstrip().count("\n") + 1
+    return Unreadable(part.file, part.before + line, f"is not valid YAML: {what}{hint}")
 
 
 # -- lines --------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_a_field_has_a_line(field: str, line: int) -> None:
 def test_a_cut_off_document_costs_only_itself() -> None:
     found, faults = read(TWO + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: b,\n")
     assert [m.name for m in found] == ["Node n1", "Pod ml/a"]
-    assert [(f.file, f.line) for f in faults] == [("f.yaml", 22)]
+    assert [(f.file, f.line) for f in faults] == [("f.yaml", 21)]
     assert "cut off" in faults[0].message
 
 

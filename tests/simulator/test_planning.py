@@ -152,7 +152,7 @@ def line(number: int) -> int:
             id="a-number-for-a-name",
         ),
         pytest.param(
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: a,\n", 4, "", "", "not valid YAML", id="cut-off"
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a,\n", 3, "", "", "not valid YAML", id="cut-off"
         ),
     ],
 )

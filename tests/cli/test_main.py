@@ -1,0 +1,46 @@
+"""The command itself: its help lists what there is without importing it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from volcano_py.cli.main import COMMANDS, app
+
+HEAVY = ("numpy", "matplotlib", "pydantic", "volcano_py.scheduler.engine", "volcano_py.simulator.planning")
+
+
+def test_help_lists_every_command_with_its_line() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    text = " ".join(result.stdout.split())
+    for name, (_, line) in COMMANDS.items():
+        assert name in text
+        assert line in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_of_its_own(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert f" {name} " in result.stdout
+
+
+def test_an_unknown_command_is_told() -> None:
+    result = CliRunner().invoke(app, ["plann"])
+    assert result.exit_code == 2
+    assert "plann" in result.output
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Half a second of imports for a line of help would be felt by everybody."""
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom volcano_py.cli.main import app\n"
+        "CliRunner().invoke(app, ['--help'], catch_exceptions=False)\n"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
