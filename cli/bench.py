@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -22,9 +22,6 @@ from volcano_py.simulator.bench.shapes import (
     read_shapes,
     read_targets,
 )
-
-WIDTH: Final = 124
-"""Columns the table needs; a narrower terminal wraps lines rather than cutting figures."""
 
 
 class Form(StrEnum):
@@ -120,8 +117,9 @@ def _print(report: Report, output: Form) -> None:
     elif output is Form.markdown:
         print(markdown(report), end="")
     else:
-        console = Console()
-        console.width = max(console.width, WIDTH)
-        console.print(table(report))
+        console, shown = Console(), table(report)
+        # A narrow terminal wraps lines rather than cutting figures.
+        console.width = max(console.width, Console(width=1_000).measure(shown).maximum)
+        console.print(shown)
         for line in (*notes(report), *cost_lines(report)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
