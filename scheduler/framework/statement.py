@@ -99,7 +99,7 @@ class Statement:
         told: set[int] = set()
         for operation in self.operations:
             tasks = operation.before.tasks
-            standing = tasks[state.tasks.status[tasks] == operation.status]
+            standing = tasks[state.tasks.status[tasks] == int(operation.status)]  # NumPy is slow on enums
             if not told.isdisjoint(standing.tolist()):
                 standing = np.array([task for task in standing.tolist() if task not in told], np.int32)
             if len(standing) == 0:
