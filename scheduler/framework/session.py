@@ -134,7 +134,8 @@ class Session:
             number = _SUFFIX.search(name)
             return order_key(points, task, (int(number[1]) if number else -1, table.created[task], name))
 
-        return sorted(tasks, key=key)
+        some = list(tasks)
+        return sorted(some, key=key) if len(some) > 1 else some
 
     # -- questions about jobs -------------------------------------------------------------------
 

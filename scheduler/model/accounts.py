@@ -22,6 +22,9 @@ from volcano_py.scheduler.model.tasks import ALLOCATED, HOLDS_NODE, NOWHERE, Sta
 
 _HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
 _ALLOCATED: Final = tuple(bool(x) for x in ALLOCATED)
+# Looking a member up on its enum costs as much as a small array operation; these are asked for every pod.
+_STATUSES: Final = tuple(Status)
+_PENDING, _PIPELINED, _RELEASING = Status.PENDING, Status.PIPELINED, Status.RELEASING
 
 
 Choices = Sequence[CardChoice | None] | None
@@ -75,7 +78,7 @@ class Accounts:
             rows,
             self.classes[int(self.tasks.klass[first])],
             None if job == NOWHERE else self.jobs[job],
-            Status(int(self.tasks.status[first])),
+            _STATUSES[self.tasks.status[first]],
             self.tasks.node[rows],
         )
 
@@ -132,7 +135,7 @@ class Accounts:
 
     def book(self, batch: Batch, sign: int) -> None:
         """Add (1) or take away (-1) everything *batch* stands for."""
-        if _HOLDS[batch.status] or batch.status == Status.PIPELINED:
+        if _HOLDS[batch.status] or batch.status == _PIPELINED:
             self._book_nodes(batch, sign)
         if batch.job is not None:
             self._book_job(batch, batch.job, sign)
@@ -152,14 +155,14 @@ class Accounts:
             rows, counts = np.unique(batch.nodes, return_counts=True)
             times = sign * counts
             amount = sign * counts[:, None] * batch.klass.request
-        if batch.status == Status.PIPELINED:
+        if batch.status == _PIPELINED:
             nodes.pipelined[rows] += amount
         else:
             nodes.used[rows] += amount
             cpu, memory = batch.klass.signature.nonzero
             nodes.nonzero_cpu[rows] += times * cpu
             nodes.nonzero_memory[rows] += times * memory
-            if batch.status == Status.RELEASING:
+            if batch.status == _RELEASING:
                 nodes.releasing[rows] += amount
         nodes.touch(rows)
         if batch.klass.cards is not None:
@@ -170,11 +173,11 @@ class Accounts:
             choice = self.tasks.slices.get(task)
             if choice is None:
                 continue
-            if batch.status == Status.PIPELINED:
+            if batch.status == _PIPELINED:
                 self.cards.book("promised", node, choice, sign)
                 continue
             self.cards.book("used", node, choice, sign)
-            if batch.status == Status.RELEASING:
+            if batch.status == _RELEASING:
                 self.cards.book("leaving", node, choice, sign)
 
     def _book_job(self, batch: Batch, job: Job, sign: int) -> None:
@@ -186,9 +189,9 @@ class Accounts:
         if _ALLOCATED[status]:
             job.standing += count
         self._book_roles(job, tasks, status, sign)
-        if status == Status.PENDING:
+        if status == _PENDING:
             self._book_pending(job, batch, tasks, sign)
-        charge = self.charge_of(batch) * sign
+        charge = self.charge_of(batch, sign)
         if _ALLOCATED[status]:
             self.jobs.allocated[job.row] += charge
         if job.queue >= 0:
@@ -221,32 +224,33 @@ class Accounts:
     def _book_queue(self, batch: Batch, job: Job, charge: Ints, sign: int) -> None:
         queues = self.queues
         status = batch.status
-        if status == Status.PENDING:
+        if status == _PENDING:
             columns = [queues.pending]
         elif _HOLDS[status]:
             columns = [queues.allocated]
-            if status == Status.RELEASING:
+            if status == _RELEASING:
                 columns.append(queues.releasing)
-        elif status == Status.PIPELINED:
+        elif status == _PIPELINED:
             columns = [queues.pipelined]
         else:
             return
         path = queues[job.queue].path
         for column in columns:
             _add(column, path, charge)
-        if status not in (Status.PENDING, Status.RELEASING):
+        if status not in (_PENDING, _RELEASING):
             firm = self._firm_charge(batch, charge, sign)
             if firm is not None:
                 _add(queues.firm, path, firm)
         queues.epoch += 1
 
-    def charge_of(self, batch: Batch) -> Ints:
-        """(R,) what *batch* costs its queue and job."""
-        total: Ints = batch.klass.charge * len(batch.tasks)
+    def charge_of(self, batch: Batch, sign: int = 1) -> Ints:
+        """(R,) what *batch* costs its queue and job, times *sign*; read only."""
+        times = sign * len(batch.tasks)
+        total: Ints = batch.klass.charge if times == 1 else batch.klass.charge * times
         if batch.klass.cards is None:
             return total
         for task in batch.tasks.tolist():
-            total = total + self._card_charge(task, batch.klass)
+            total = total + sign * self._card_charge(task, batch.klass)
         return total
 
     def charge_of_task(self, task: int) -> Ints:
@@ -277,6 +281,8 @@ class Accounts:
 
     def _firm_charge(self, batch: Batch, charge: Ints, sign: int) -> Ints | None:
         """The part of *charge* (already signed) of tasks that may not be interrupted."""
+        if len(batch.tasks) == 1:
+            return None if self.tasks.interruptible[batch.tasks[0]] else charge
         firm = ~self.tasks.interruptible[batch.tasks]
         count = int(np.count_nonzero(firm))
         if count == 0:
