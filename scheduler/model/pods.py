@@ -6,6 +6,7 @@ so its cost does not depend on the size of the cluster.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ from volcano_py.scheduler.model.accounts import Batch
 from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import Signature
 from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.kube.podspec import PodConstraints, pod_constraints
 from volcano_py.scheduler.model.kube.request import nonzero_request, pod_request
@@ -35,6 +37,12 @@ CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-cri
 CRITICAL_PRIORITY: Final = 2_000_000_000
 DEFAULT_PRIORITY: Final = 1
 
+_NO_PRIORITY: Final = Problem(
+    child("metadata.annotations", TASK_PRIORITY), "is no 32-bit number; the pod's own priority counts"
+)
+
+_LARGEST_PRIORITY: Final = 2**31 - 1
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _BY_PHASE: Final = {
     "Running": Status.RUNNING,
@@ -72,6 +80,14 @@ def status_of(pod: Pod) -> Status:
     if phase == "Pending":
         return Status.BOUND if pod.spec.node_name else Status.PENDING
     return _BY_PHASE.get(phase, Status.UNKNOWN)
+
+
+def stated_priority(pod: Pod) -> int | None:
+    """The task priority that *pod* states itself; None where nothing (or no 32-bit number) is said."""
+    text = pod.metadata.annotations.get(TASK_PRIORITY, "")
+    if _WHOLE.fullmatch(text) is None or abs(int(text)) > _LARGEST_PRIORITY:
+        return None
+    return int(text)
 
 
 class PodIntake:
@@ -248,6 +264,8 @@ class PodIntake:
         tasks.gated[task] = bool(pod.spec.scheduling_gates)
         tasks.priority[task] = self.priority_of(pod)
         tasks.critical[task] = self._is_critical(pod)
+        if TASK_PRIORITY in meta.annotations and stated_priority(pod) is None:
+            state.doubt("Pod", pod.key, [_NO_PRIORITY])
         job = self._job_of(pod) if ours else None
         if job is not None:
             tasks.job[task] = job.row
@@ -280,9 +298,9 @@ class PodIntake:
 
     def priority_of(self, pod: Pod) -> int:
         """The pod's priority as admission would resolve it, unless Volcano's annotation says otherwise."""
-        text = pod.metadata.annotations.get(TASK_PRIORITY)
-        if text is not None and text.lstrip("+-").isdigit():
-            return int(text)
+        stated = stated_priority(pod)
+        if stated is not None:
+            return stated
         if pod.spec.priority is not None:
             return pod.spec.priority
         return self.state.priority_value(pod.spec.priority_class_name, DEFAULT_PRIORITY)
