@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from volcano_py.crds.messages import validation_messages
 from volcano_py.crds.objects import parse_object
-from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
 from volcano_py.scheduler.model.kube.objects import decode
 
 
@@ -19,6 +19,13 @@ def decode_object(document: Mapping[str, Any]) -> object | None:
     Raises:
         ObjectError: naming every field that is wrong.
     """
+    try:
+        return _decoded(document)
+    except UnicodeEncodeError as error:
+        raise ObjectError(not_text(error)) from error
+
+
+def _decoded(document: Mapping[str, Any]) -> object | None:
     try:
         parsed = parse_object(dict(document))
     except ValidationError as error:

@@ -20,7 +20,7 @@ from volcano_py.scheduler.model.classes import ClassTable
 from volcano_py.scheduler.model.coupling import Coupling
 from volcano_py.scheduler.model.groups import INQUEUE, PENDING, GroupIntake
 from volcano_py.scheduler.model.jobs import Job, JobTable
-from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
 from volcano_py.scheduler.model.kube.objects import Namespace, Node, Pod, PriorityClass
 from volcano_py.scheduler.model.kube.request import node_allocatable
 from volcano_py.scheduler.model.kube.selectors import node_taints
@@ -115,9 +115,10 @@ class ClusterState:
         kind, key = type(item).__name__, key_of(item)
         try:
             self._apply(item)
-        except ObjectError as error:
+        except (ObjectError, UnicodeEncodeError) as error:
             self.delete(kind, key)
-            return self.mark(kind, key, list(error.problems))
+            wrong = error.problems if isinstance(error, ObjectError) else (not_text(error),)
+            return self.mark(kind, key, list(wrong))
         self.problems.pop(f"{kind} {key}", None)
         return []
 
@@ -388,9 +389,9 @@ def _same_for_placement(old: Node, new: Node) -> bool:
 
 def key_of(item: Any) -> str:
     """Key of an object: namespace and name with a slash, or its name where the kind has no namespace."""
+    if isinstance(item, PodGroup):  # first: a pydantic model takes long to say that it has no key
+        return f"{item.metadata.namespace or 'default'}/{item.metadata.name}"
     key = getattr(item, "key", None)
     if isinstance(key, str):
         return key
-    if isinstance(item, PodGroup):
-        return f"{item.metadata.namespace or 'default'}/{item.metadata.name}"
     return str(item.metadata.name)

@@ -32,3 +32,8 @@ def child(path: str, key: str) -> str:
     if not path:
         return key
     return f"{path}[{key}]" if "." in key or "/" in key else f"{path}.{key}"
+
+
+def not_text(error: UnicodeEncodeError) -> Problem:
+    """The fault of an object with half a character in it, which JSON can spell and no text holds."""
+    return Problem("", f"holds {error.object[error.start : error.end]!a}, which is no character")
