@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from volcano_py.crds.quantity import INT64_MAX
 from volcano_py.plugins.deviceshare import names
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.kube.pod import Container
-from volcano_py.scheduler.model.kube.request import amount
+from volcano_py.scheduler.model.kube.request import MOST, amount
 
 WHOLE_PERCENT: Final = 100
-LARGEST_CARD_MIB: Final = 2**31 - 1
+LARGEST_CARD_MIB: Final = 2**24
 """What a node may report; a card with more is refused as garbage."""
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False", ""})
@@ -221,8 +220,8 @@ class _Reader:
     def _count_up(self, mib: int, path: str) -> None:
         """Refuse a sum that books could not hold."""
         self.total_mib += mib
-        if self.total_mib * names.MILLI > INT64_MAX:
-            raise ObjectError(Problem(path, "cards times memory is more than can be counted"))
+        if self.total_mib * names.MILLI > MOST:
+            raise ObjectError(Problem(path, "cards times memory is more than can be added up"))
 
     def _at_most(self, value: int | None, top: int, path: str) -> int:
         """*value* if it is in range; of placed pods the nearest that is."""

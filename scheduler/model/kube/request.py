@@ -14,11 +14,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from volcano_py.crds.messages import shown
 from volcano_py.crds.quantity import INT64_MAX, QuantityError, parse_quantity, to_base
 from volcano_py.scheduler.model.kube.cluster import Node
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.meta import NO_AMOUNTS, Amounts
 from volcano_py.scheduler.model.kube.pod import NO_RESOURCES, Container, ContainerStatus, Pod, Resources
+
+MOST = 2**50
+"""Base units that one object may hold of a resource: a pebibyte, a million million of everything counted.
+
+Far more than any machine has, and little enough that the sums of thousands of objects, times a hundred, stay
+inside the columns: one absurd amount must not make a node look empty to others.
+"""
 
 # What kube-scheduler's scores assume of a container that doesn't say: a tenth of a CPU, 200 MiB.
 DEFAULT_CPU_MILLI = 100
@@ -72,7 +80,7 @@ def pod_request(pod: Pod) -> dict[str, int]:
     """What a node must have free for *pod*: resource to base units, zeros left out, without ``pods``.
 
     Raises ``ObjectError`` naming the field for amounts that are no quantities, negative, or too large, and
-    for sums past int64.
+    for sums past ``MOST``.
     """
     return dict(_answer(pod).request)
 
@@ -108,8 +116,12 @@ def amounts(raw: Amounts, field: str) -> dict[str, int]:
 
 
 def amount(name: str, written: Any, field: str) -> int:
-    """The amount of resource *name* in the map at *field*, in base units, 0 or more, within int64."""
-    return _not_negative(partial(to_base, name), written, child(field, name))
+    """The amount of resource *name* in the map at *field*, in base units, from 0 to ``MOST``."""
+    path = child(field, name)
+    value = _not_negative(partial(to_base, name), written, path)
+    if value > MOST:
+        raise ObjectError(Problem(path, f"{shown(written)} is more than can be added up"))
+    return value
 
 
 def storage_bytes(written: Any, field: str) -> int:
@@ -259,10 +271,10 @@ def _with_overhead(request: dict[str, int], overhead: Mapping[str, int]) -> dict
 
 
 def _add(total: dict[str, int], extra: Mapping[str, int], field: str) -> None:
-    """Add *extra* into *total*; a sum past int64 is a fault of *field*."""
+    """Add *extra* into *total*; a sum past ``MOST`` is a fault of *field*."""
     for name, value in extra.items():
         total[name] = total.get(name, 0) + value
-        if total[name] > INT64_MAX:
+        if total[name] > MOST:
             raise ObjectError(Problem(child(field, name), "the pod's sum is too large"))
 
 

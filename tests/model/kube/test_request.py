@@ -11,6 +11,7 @@ from volcano_py.scheduler.model.kube.objects import ObjectError, Pod
 from volcano_py.scheduler.model.kube.request import (
     DEFAULT_CPU_MILLI,
     DEFAULT_MEMORY_BYTES,
+    MOST,
     amount,
     node_allocatable,
     nonzero_request,
@@ -206,19 +207,21 @@ def test_all_bad_amounts_of_a_container_are_named() -> None:
     ("spec", "field"),
     [
         (
-            {"containers": [asking(memory=2**62), asking(memory=2**62)]},
+            {"containers": [asking(memory=MOST), asking(memory=1)]},
             "spec.containers[1].resources.requests.memory",
         ),
-        ({"initContainers": [sidecar(memory=2**62)] * 2}, "spec.initContainers[1].resources.requests.memory"),
-        ({"containers": [asking(memory=2**62)], "overhead": {"memory": 2**62}}, "spec.overhead.memory"),
+        ({"initContainers": [sidecar(memory=MOST)] * 2}, "spec.initContainers[1].resources.requests.memory"),
+        ({"containers": [asking(memory=MOST)], "overhead": {"memory": 1}}, "spec.overhead.memory"),
+        ({"containers": [asking(memory=MOST + 1)]}, "spec.containers[0].resources.requests.memory"),
+        ({"containers": [asking(memory=2**63)]}, "spec.containers[0].resources.requests.memory"),
     ],
 )
-def test_sums_past_int64_are_refused(spec: dict[str, Any], field: str) -> None:
+def test_more_than_can_be_added_up_is_refused(spec: dict[str, Any], field: str) -> None:
     assert fault(pod(*spec.pop("containers", []), **spec)) == [field]
 
 
 def test_the_largest_sum_is_fine() -> None:
-    assert pod_request(pod(asking(memory=2**62), asking(memory=2**62 - 1))) == {"memory": 2**63 - 1}
+    assert pod_request(pod(asking(memory=MOST - 1), asking(memory=1))) == {"memory": MOST}
 
 
 def test_a_request_may_be_changed_by_its_receiver() -> None:
