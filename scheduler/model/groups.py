@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from volcano_py.crds.podgroup import PodGroup
-from volcano_py.crds.quantity import QuantityError, to_base
 from volcano_py.scheduler.model.jobs import Job
-from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.kube.request import amounts
 from volcano_py.scheduler.model.pods import (
     COOLDOWN,
     PREEMPTABLE,
@@ -38,23 +37,28 @@ class GroupIntake:
         """Take in *group* as it is now; raises ``ObjectError`` on amounts beyond counting."""
         amounts = _min_resources(group.spec.min_resources)
         job = self.state.jobs.take(f"{group.metadata.namespace or 'default'}/{group.metadata.name}")
-        for batch in by_class_and_status(self.state, job.tasks):
-            self.state.accounts.book(batch, -1)
+        self._book(job, -1)
         self._write(job, group, amounts)
         for task in job.tasks:
             self.state.pods.resolve(task, job)
-        for batch in by_class_and_status(self.state, job.tasks):
-            self.state.accounts.book(batch, 1)
+        self._book(job, 1)
         self.state.jobs.changed.add(job.row)
 
     def remove(self, job: Job) -> None:
         """The PodGroup of *job* is gone; its pods, if any, wait for it."""
-        job.group = None
-        self.state.jobs.gate_waiting.discard(job.row)
-        self.state.jobs.admitted.discard(job.row)
-        self.state.jobs.changed.add(job.row)
+        state = self.state
+        self._book(job, -1)
+        if job.queue >= 0:
+            state.queues[job.queue].jobs.discard(job.row)
+        job.forget_group()
+        for rows in (state.jobs.gate_waiting, state.jobs.admitted, state.jobs.homeless):
+            rows.discard(job.row)
+        for task in job.tasks:
+            state.pods.resolve(task, job)
+        self._book(job, 1)
+        state.jobs.changed.add(job.row)
         if not job.tasks:
-            self.state.forget_job(job)
+            state.forget_job(job)
 
     def attach(self, job: Job) -> None:
         """Point *job* at the queue it names; amounts must be out of the books."""
@@ -69,6 +73,10 @@ class GroupIntake:
             self.state.jobs.homeless.discard(job.row)
         else:
             self.state.jobs.homeless.add(job.row)
+
+    def _book(self, job: Job, sign: int) -> None:
+        for batch in by_class_and_status(self.state, job.tasks):
+            self.state.accounts.book(batch, sign)
 
     def _write(self, job: Job, group: PodGroup, amounts: dict[str, int] | None) -> None:
         state, spec, meta = self.state, group.spec, group.metadata
@@ -90,16 +98,9 @@ class GroupIntake:
         state.set_phase(job, job.phase)
 
 
-def _min_resources(amounts: Mapping[str, str] | None) -> dict[str, int] | None:
-    """Base units of *amounts*; None where the group asks for nothing at the gate."""
-    if amounts is None:
+def _min_resources(stated: Mapping[str, str] | None) -> dict[str, int] | None:
+    """Base units of what is *stated*; None where the group asks for nothing at the gate."""
+    if stated is None:
         return None
-    result = {}
-    for resource, text in amounts.items():
-        if resource.startswith("count/"):
-            continue
-        try:
-            result[resource] = to_base(resource, text)
-        except QuantityError as error:
-            raise ObjectError(Problem(f"spec.minResources.{resource}", str(error))) from error
-    return result
+    counted = {name: text for name, text in stated.items() if not name.startswith("count/")}
+    return amounts(counted, "spec.minResources")

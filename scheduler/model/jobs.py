@@ -21,6 +21,13 @@ _ALLOCATED: Final = tuple(int(s) for s in Status if ALLOCATED[s])
 _SUCCEEDED: Final = int(Status.SUCCEEDED)
 
 
+_OF_GROUP: Final = (
+    *("group", "uid", "queue_name", "queue", "min_member", "min_task_member", "priority", "priority_class"),
+    *("created", "phase", "min_resources", "interruptible", "min_run_s", "said", "told", "started"),
+)
+"""Attributes of a job that its PodGroup, or the engine on its behalf, has set."""
+
+
 def no_counts() -> list[int]:
     """Zero tasks in every status."""
     return [0] * STATUSES
@@ -76,6 +83,12 @@ class Job:
     said: object = None
     told: tuple[Any, Any] | None = None
     started: bool = False
+
+    def forget_group(self) -> None:
+        """Its PodGroup is gone: what that said no longer holds, as if only its pods had ever been seen."""
+        blank = Job(self.row, self.key, self.namespace, self.name)
+        for said in _OF_GROUP:
+            setattr(self, said, getattr(blank, said))
 
     @property
     def roles_enforced(self) -> bool:
