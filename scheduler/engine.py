@@ -25,6 +25,19 @@ from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
 
 SCHEDULER_NAMES: Final = ("volcano-py", "volcano")
+_WITHOUT_NAMESPACE: Final = frozenset(
+    (
+        "Node",
+        "Queue",
+        "PriorityClass",
+        "Namespace",
+        "PersistentVolume",
+        "StorageClass",
+        "CSINode",
+        "CSIDriver",
+    )
+)
+"""Kinds that the state takes in and that live outside namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +150,4 @@ def _identity(document: Mapping[str, Any]) -> tuple[str, str]:
     name = str(meta.get("name") or "") if isinstance(meta, Mapping) else ""
     space = str(meta.get("namespace") or "default") if isinstance(meta, Mapping) else ""
     kind = str(document.get("kind") or "Object")
-    return kind, name if kind in ("Node", "Queue", "PriorityClass") else f"{space}/{name}"
+    return kind, name if kind in _WITHOUT_NAMESPACE else f"{space}/{name}"

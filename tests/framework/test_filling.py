@@ -23,7 +23,7 @@ def near(app: str) -> dict[str, Any]:
 def bound(*documents: Document, cycles: int = 1) -> dict[str, str]:
     """Pod -> node after some cycles."""
     known = engine(*documents, config=CONFIG)
-    found = {}
+    found: dict[str, str] = {}
     for number in range(cycles):
         decisions = known.cycle(NOW + number).decisions
         found |= {each.pod.removeprefix("ml/"): each.node for each in decisions}

@@ -114,5 +114,5 @@ class CardShelf:
         for share in chosen:
             total += min(used[share.at] / self.cards[share.at]["devmem"], 1.0)
         node = min(sum(used) / sum(card["devmem"] for card in self.cards), 1.0)
-        score = 50.0 * (total / len(chosen) + node)
+        score: float = 50.0 * (total / len(chosen) + node)
         return 100.0 - score if order == "spread" else score
