@@ -19,18 +19,19 @@ NODES_UNFIT = "NodesUnfit"
 def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) -> Refusal:
     """The refusal of *klass* by all live nodes; each node counts under the first check it fails."""
     rows = state.nodes.order
+    view = view_of(state, rows)
     failed: dict[str, int] = {}
     lines: list[tuple[int, str]] = []
     left = np.ones(len(rows), np.bool_)
     for check in checks:
-        bad = left & ~check.mask(klass, view_of(state, rows))
+        bad = left & ~check.mask(klass, view)
         count = int(np.count_nonzero(bad))
         if count:
             failed[check.name] = count
             lines.append((count, check.explain(klass, view_of(state, rows[bad]))))
         left &= ~bad
     short = _shortage(state, klass, rows)
-    for name, count in _short_columns(state, klass, short, left):
+    for name, count in _short_columns(state, short, left):
         failed[f"Insufficient {name}"] = count
         lines.append((count, f"Insufficient {name}"))
     nearest, missing = _nearest(state, klass, rows, short, left)
@@ -50,7 +51,8 @@ def _shortage(state: ClusterState, klass: TaskClass, rows: Rows32) -> Ints:
     return short
 
 
-def _short_columns(state: ClusterState, klass: TaskClass, short: Ints, left: Mask) -> list[tuple[str, int]]:
+def _short_columns(state: ClusterState, short: Ints, left: Mask) -> list[tuple[str, int]]:
+    """How many of the nodes *left* (n,) lack each resource, by *short* (n, R)."""
     counts = np.count_nonzero(short[left] > 0, axis=0)
     return [(state.vocabulary.names[i], int(counts[i])) for i in np.flatnonzero(counts).tolist()]
 

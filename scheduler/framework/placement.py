@@ -118,9 +118,9 @@ class Placer:
             rows = self.future_rows(klass, anywhere=anywhere)
             if len(rows) == 0:
                 return placed
-            row = self._best(klass, rows, future=True)
+            row = self._best_future(klass, rows)
             statement.pipeline(
-                tasks[placed : placed + 1], np.array([row], np.int32), self._cards(klass, row, True)
+                tasks[placed : placed + 1], np.array([row], np.int32), self.cards(klass, row, future=True)
             )
         return len(tasks)
 
@@ -154,13 +154,13 @@ class Placer:
                 mask |= ~check.mask(klass, view)
         return mask
 
-    def best_future(self, klass: TaskClass, rows: Rows32) -> int:
-        """The best of *rows* (tie order) for a pod of *klass*, as amounts will be."""
-        return self._best(klass, rows, future=True)
-
     def cards(self, klass: TaskClass, row: int, *, future: bool) -> list[CardChoice] | None:
         """The cards a pod of *klass* gets on node *row*, as a one-pod batch; None without cards."""
-        return self._cards(klass, row, future)
+        if klass.cards is None:
+            return None
+        for entry in self._session.points.choose_cards:
+            return [entry.call(klass, row, future)]
+        return None
 
     def refusal(self, klass: TaskClass) -> Refusal:
         """Why no node takes a pod of *klass* now; the same object until a node changes."""
@@ -188,7 +188,7 @@ class Placer:
             if not positions:
                 return placed
             row = int(ladder.order[positions[0]])
-            choices = self._cards(ladder.klass, row, False)
+            choices = self.cards(ladder.klass, row, future=False)
             statement.allocate(tasks[placed : placed + 1], np.array([row], np.int32), choices)
             ladder.applied(self.state, positions)
         return len(tasks)
@@ -211,7 +211,7 @@ class Placer:
             if len(rows) == 0:
                 return placed
             row = self._pick(klass, rows, ladder.head[positions], view)
-            choices = self._cards(klass, row, False)
+            choices = self.cards(klass, row, future=False)
             statement.allocate(tasks[placed : placed + 1], np.array([row], np.int32), choices)
         return len(tasks)
 
@@ -234,20 +234,14 @@ class Placer:
                 return int(chosen)
         return int(rows[int(total.argmax())])
 
-    def _best(self, klass: TaskClass, rows: Rows32, *, future: bool) -> int:
-        view = view_of(self.state, rows, future=future)
+    def _best_future(self, klass: TaskClass, rows: Rows32) -> int:
+        """The best of *rows* (tie order) for a pod of *klass*, as amounts will be."""
+        view = view_of(self.state, rows, future=True)
         local = np.zeros(len(rows))
         for scorer in self._scorers:
             if scorer.scope != Scope.CLUSTER and scorer.applies(klass):
                 local += scorer.score(klass, view)
         return self._pick(klass, rows, local, view)
-
-    def _cards(self, klass: TaskClass, row: int, future: bool) -> list[CardChoice] | None:
-        if klass.cards is None:
-            return None
-        for entry in self._session.points.choose_cards:
-            return [entry.call(klass, row, future)]
-        return None
 
     def _trim(self) -> None:
         while self._cells > _KEPT_CELLS and len(self._ladders) > 1:

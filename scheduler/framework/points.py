@@ -284,11 +284,3 @@ def victims_by_tier(
         if agreed.any():
             return agreed
     return np.zeros(len(victims), np.bool_)
-
-
-def sum_scores(scorers: list[Scorer], klass: TaskClass, view: NodeView) -> Scores:
-    """(n,) total of *scorers* in the order they are registered (so sums are reproducible)."""
-    total = np.zeros(len(view.rows), np.float64)
-    for scorer in scorers:
-        total += scorer.score(klass, view)
-    return total

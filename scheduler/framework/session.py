@@ -84,11 +84,6 @@ class Session:
         for entry in self.points.closing:
             entry.call()
 
-    def flag(self, plugin: str, flag: str) -> bool:
-        """Whether the configuration switches *flag* on for *plugin* (its default where unset)."""
-        entry = self._tiers.get(plugin)
-        return entry is not None and entry[1].enabled(flag)
-
     def statement(self, action: str) -> Statement:
         """A new statement for *action*."""
         return Statement(self, action)
@@ -199,10 +194,6 @@ class Session:
         """Those of *tasks* without scheduling gates."""
         gated = self.state.tasks.gated
         return [task for task in tasks if not gated[task]]
-
-    def is_firm(self, task: int) -> bool:
-        """May not be interrupted, so may not borrow."""
-        return not self.state.tasks.interruptible[task]
 
     def _admits(self, plugin: str, flag: str | None) -> int | None:
         """The tier of *plugin*, or None where the configuration switches *flag* off for it."""

@@ -100,20 +100,17 @@ class Tally:
         holding: on the node, those on their way out included.
         leaving: of these, on their way out.
         promised: placed on room that is still being released.
-        version: changes with every booking.
     """
 
-    __slots__ = ("holding", "leaving", "promised", "version")
+    __slots__ = ("holding", "leaving", "promised")
 
     def __init__(self) -> None:
         self.holding = NodeCounts()
         self.leaving = NodeCounts()
         self.promised = NodeCounts()
-        self.version = 0
 
     def add(self, status: Status, rows: Rows32, amounts: Ints) -> None:
         """Add *amounts* (k,) at the distinct *rows* (k,) for pods of *status*, if it holds a node."""
-        self.version += 1
         for counts in self._books(status):
             if len(rows) == 1:
                 counts.add(int(rows[0]), int(amounts[0]))

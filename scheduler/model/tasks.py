@@ -54,7 +54,6 @@ ALLOCATED: Final = _flags(Status.ALLOCATED, Status.BINDING, Status.BOUND, Status
 """Volcano's allocated-status."""
 SCHEDULED: Final = _flags(Status.BINDING, Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 """What PodGroup phases count as scheduled (decided binds included)."""
-FINISHED: Final = _flags(Status.SUCCEEDED, Status.FAILED)
 
 
 class TaskTable(Rows):

@@ -90,14 +90,9 @@ class Search:
         self._enter_units()
         self._rows = self._worth_looking_at()
         self._place = {row: place for place, row in enumerate(self._rows)}
-        self.restart()
+        self._build(strict=True)
 
     # -- what the caller asks -------------------------------------------------------------------
-
-    def restart(self) -> None:
-        """Plan every node anew (after something was given back or undone)."""
-        self._freed.clear()
-        self._build(strict=True)
 
     def next_plan(self) -> Plan | None:
         """The cheapest plan for one more pod, off the heap; None if no node can be helped.
