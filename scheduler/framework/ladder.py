@@ -246,4 +246,3 @@ class Ladder:
             nonzero_cpu=nodes.nonzero_cpu[repeated] + times * cpu,
             nonzero_memory=nodes.nonzero_memory[repeated] + times * memory,
         )
-
