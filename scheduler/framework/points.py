@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from volcano_py.scheduler.framework.refusal import Refusal, Room
     from volcano_py.scheduler.framework.view import NodeView
     from volcano_py.scheduler.model.accounts import Batch
+    from volcano_py.scheduler.model.cards import CardChoice
     from volcano_py.scheduler.model.classes import TaskClass
     from volcano_py.scheduler.model.jobs import Job
     from volcano_py.scheduler.model.queues import Queue
 
 F = TypeVar("F")
+T = TypeVar("T")
+
+Admits = Callable[[str, str | None], int | None]
+"""(plugin, flag) -> the plugin's tier, None where the configuration switches the flag off for it."""
 
 
 class Abstain(Enum):
@@ -78,13 +83,14 @@ class Point(Generic[F]):
 
     Attributes:
         name: as in Volcano, snake case.
+        admits: what the configuration says of a plugin that registers.
         flag: key of the plugin option that switches it off, None where nothing may.
     """
 
     name: str
-    flag: str | None
+    admits: Admits
+    flag: str | None = None
     entries: list[Entry[F]] = field(default_factory=list)
-    admits: Callable[[str, str | None], int | None] = field(default=lambda plugin, flag: 0)
 
     def add(self, plugin: str, call: F) -> None:
         """Register *call*, unless the configuration switches the point off for *plugin*."""
@@ -154,87 +160,88 @@ Key = Any
 VictimVote = Mask | Abstain
 
 
+class Declared(Generic[F]):
+    """A declaration in ``Points``: the point of that name, made for a session when somebody first asks."""
+
+    def __init__(self, flag: str | None = None) -> None:
+        self.flag = flag
+
+    def __set_name__(self, owner: type[Points], name: str) -> None:
+        self.name = name
+
+    def __get__(self, points: Points, owner: type[Points]) -> Point[F]:
+        made: Point[F] = Point(self.name, points.admits, self.flag)
+        points.__dict__[self.name] = made  # found there from now on, as fast as any attribute
+        return made
+
+
 class Points:
-    """All extension points of a session."""
+    """All extension points of a session.
 
-    def __init__(self, admits: Callable[[str, str | None], int | None]) -> None:
-        def point(name: str, flag: str | None) -> Point[Any]:
-            return Point(name, flag, admits=admits)
+    The last group is declared for later (``docs/architecture.md``): plugins may hang functions there, and
+    no action of today asks them.
+    """
 
-        # Order: tuples of keys, first difference decides.
-        self.job_order: Point[Callable[[Job], Key]] = point("job_order", "enableJobOrder")
-        self.queue_order: Point[Callable[[Queue], Key]] = point("queue_order", "enableQueueOrder")
-        self.task_order: Point[Callable[[int], Key]] = point("task_order", "enableTaskOrder")
-        self.sub_job_order: Point[Callable[[Any], Key]] = point("sub_job_order", "enabledSubJobOrder")
-        self.cluster_order: Point[Callable[[Any], Key]] = point("cluster_order", "enabledClusterOrder")
-        self.victim_queue_order: Point[Callable[[Claim, Queue], Key]] = point("victim_queue_order", None)
-        # Jobs.
-        self.job_valid: Point[Callable[[Job], Refusal | None]] = point("job_valid", None)
-        self.job_ready: Point[Callable[[Job], bool]] = point("job_ready", "enableJobReady")
-        self.job_pipelined: Point[Callable[[Job], Vote]] = point("job_pipelined", "enableJobPipelined")
-        self.job_starving: Point[Callable[[Job], bool]] = point("job_starving", "enableJobStarving")
-        self.job_unready: Point[Callable[[Job, Mapping[int, Refusal]], Refusal | None]] = point(
-            "job_unready", None
-        )
-        self.sub_job_ready: Point[Callable[[Any], bool]] = point("sub_job_ready", "enabledSubJobReady")
-        self.sub_job_pipelined: Point[Callable[[Any], Vote]] = point(
-            "sub_job_pipelined", "enabledSubJobPipelined"
-        )
-        self.job_enqueueable: Point[Callable[[Job], Vote | Refusal]] = point(
-            "job_enqueueable", "enableJobEnqueued"
-        )
-        self.job_enqueued: Point[Callable[[Job], None]] = point("job_enqueued", "enableJobEnqueued")
-        self.target_job: Point[Callable[[list[Job]], Job | None]] = point("target_job", "enableTargetJob")
-        # Limits (protection: no flag).
-        self.overused: Point[Callable[[Queue], Refusal | None]] = point("overused", "enabledOverused")
-        self.allocatable: Point[Callable[[Queue, TaskClass, bool, bool], Room]] = point("allocatable", None)
-        self.preemptive: Point[Callable[[Queue, Ints, bool], Refusal | None]] = point("preemptive", None)
-        # Victims: votes choose (True: give up), protection vetoes (True: protected, and why).
-        self.preemptable: Point[Callable[[Claim, Rows32], VictimVote]] = point(
-            "preemptable", "enablePreemptable"
-        )
-        self.reclaimable: Point[Callable[[Claim, Rows32], VictimVote]] = point(
-            "reclaimable", "enableReclaimable"
-        )
-        self.unified_evictable: Point[Callable[[Claim, Rows32], VictimVote]] = point(
-            "unified_evictable", None
-        )
-        self.protects: Point[Callable[[Claim, Rows32], tuple[Mask, str]]] = point("protects", None)
-        self.victim_tasks: Point[Callable[[], Rows32]] = point("victim_tasks", "enabledVictim")
-        # Nodes.
-        self.pre_predicate: Point[Callable[[TaskClass, Job], Refusal | None]] = point(
-            "pre_predicate", "enablePredicate"
-        )
-        self.predicate: Point[Check] = point("predicate", "enablePredicate")
-        self.node_order: Point[Scorer] = point("node_order", "enableNodeOrder")
-        self.best_node: Point[Callable[[TaskClass, Rows32, Scores], int | None]] = point(
-            "best_node", "enableBestNode"
-        )
-        self.reserved_nodes: Point[Callable[[], None]] = point("reserved_nodes", "enableReservedNodes")
-        self.hyper_node_order: Point[Callable[..., Scores]] = point(
-            "hyper_node_order", "enabledHyperNodeOrder"
-        )
-        self.hyper_node_gradient: Point[Callable[..., Any]] = point(
-            "hyper_node_gradient", "enabledHyperNodeGradient"
-        )
-        # Cards: what a pod of the class gets on a node; at most one plugin answers.
-        self.choose_cards: Point[Callable[[TaskClass, int, bool], Any]] = point("choose_cards", None)
-        # Told, not asked.
-        self.booked: Point[Callable[[Batch, int], None]] = point("booked", None)
-        self.closing: Point[Callable[[], None]] = point("closing", None)
+    # Order: tuples of keys, first difference decides.
+    job_order: Declared[Callable[[Job], Key]] = Declared("enableJobOrder")
+    queue_order: Declared[Callable[[Queue], Key]] = Declared("enableQueueOrder")
+    task_order: Declared[Callable[[int], Key]] = Declared("enableTaskOrder")
+    victim_queue_order: Declared[Callable[[Claim, Queue], Key]] = Declared()
+    # Jobs.
+    job_valid: Declared[Callable[[Job], Refusal | None]] = Declared()
+    job_ready: Declared[Callable[[Job], bool]] = Declared("enableJobReady")
+    job_pipelined: Declared[Callable[[Job], Vote]] = Declared("enableJobPipelined")
+    job_starving: Declared[Callable[[Job], bool]] = Declared("enableJobStarving")
+    job_unready: Declared[Callable[[Job, Mapping[int, Refusal]], Refusal | None]] = Declared()
+    job_enqueueable: Declared[Callable[[Job], Vote | Refusal]] = Declared("enableJobEnqueued")
+    job_enqueued: Declared[Callable[[Job], None]] = Declared("enableJobEnqueued")
+    # Limits (protection: no flag): (queue, class, firm, future), (queue, need (R,), firm).
+    overused: Declared[Callable[[Queue], Refusal | None]] = Declared("enabledOverused")
+    allocatable: Declared[Callable[[Queue, TaskClass, bool, bool], Room]] = Declared()
+    preemptive: Declared[Callable[[Queue, Ints, bool], Refusal | None]] = Declared()
+    # Victims: votes choose (True: give up), protection vetoes (True: protected, and why).
+    preemptable: Declared[Callable[[Claim, Rows32], VictimVote]] = Declared("enablePreemptable")
+    reclaimable: Declared[Callable[[Claim, Rows32], VictimVote]] = Declared("enableReclaimable")
+    protects: Declared[Callable[[Claim, Rows32], tuple[Mask, str]]] = Declared()
+    # Nodes.
+    pre_predicate: Declared[Callable[[TaskClass, Job], Refusal | None]] = Declared("enablePredicate")
+    predicate: Declared[Check] = Declared("enablePredicate")
+    node_order: Declared[Scorer] = Declared("enableNodeOrder")
+    best_node: Declared[Callable[[TaskClass, Rows32, Scores], int | None]] = Declared("enableBestNode")
+    # Cards: what a pod of the class gets on a node (row, future); at most one plugin answers.
+    choose_cards: Declared[Callable[[TaskClass, int, bool], CardChoice]] = Declared()
+    # Told, not asked.
+    booked: Declared[Callable[[Batch, int], None]] = Declared()
+    closing: Declared[Callable[[], None]] = Declared()
+    # Declared for later: sub-jobs and hypernodes (network topology),
+    sub_job_order: Declared[Callable[[Any], Key]] = Declared("enabledSubJobOrder")
+    sub_job_ready: Declared[Callable[[Any], bool]] = Declared("enabledSubJobReady")
+    sub_job_pipelined: Declared[Callable[[Any], Vote]] = Declared("enabledSubJobPipelined")
+    hyper_node_order: Declared[Callable[..., Scores]] = Declared("enabledHyperNodeOrder")
+    hyper_node_gradient: Declared[Callable[..., Any]] = Declared("enabledHyperNodeGradient")
+    # victims of gang preemption, and victims without a claimant (rescheduling),
+    unified_evictable: Declared[Callable[[Claim, Rows32], VictimVote]] = Declared()
+    victim_tasks: Declared[Callable[[], Rows32]] = Declared("enabledVictim")
+    # a large gang that nodes are kept free for, and the order of many clusters.
+    target_job: Declared[Callable[[list[Job]], Job | None]] = Declared("enableTargetJob")
+    reserved_nodes: Declared[Callable[[], None]] = Declared("enableReservedNodes")
+    cluster_order: Declared[Callable[[Any], Key]] = Declared("enabledClusterOrder")
+
+    def __init__(self, admits: Admits) -> None:
+        self.admits = admits
 
 
-def order_key(point: Point[Callable[[Any], Key]], item: Any, last: tuple[Key, ...]) -> tuple[Key, ...]:
+def order_key(point: Point[Callable[[T], Key]], item: T, last: tuple[Key, ...]) -> tuple[Key, ...]:
     """The tuple *item* sorts by: every plugin's key, then *last*."""
     return (*[entry.call(item) for entry in point.entries], *last)
 
 
-def all_true(point: Point[Callable[[Any], bool]], item: object) -> bool:
+def all_true(point: Point[Callable[[T], bool]], item: T) -> bool:
     """AND; nobody registered means yes (JobReady)."""
     return all(entry.call(item) for entry in point)
 
 
-def first_tier_all_true(point: Point[Callable[[Any], bool]], item: object) -> bool:
+def first_tier_all_true(point: Point[Callable[[T], bool]], item: T) -> bool:
     """AND inside the first tier with anybody in it; nobody means no (JobStarving)."""
     for tier in point.tiers():
         return all(entry.call(item) for entry in tier)
@@ -250,7 +257,7 @@ def first_refusal(point: Point[Callable[..., Refusal | None]], *args: object) ->
     return None
 
 
-def tiered_vote(point: Point[Callable[[Any], Vote]], item: object) -> bool:
+def tiered_vote(point: Point[Callable[[T], Vote]], item: T) -> bool:
     """A rejection decides at once; after a tier with a permit lower tiers are not asked; else yes."""
     for tier in point.tiers():
         votes = []
