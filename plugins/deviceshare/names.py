@@ -18,7 +18,11 @@ COUNT: Final = (NVIDIA_COUNT, "volcano.sh/vgpu-number")
 MEMORY: Final = ("nvidia.com/gpumem", "volcano.sh/vgpu-memory", "nvidia.com/gpu-mem")
 PERCENT: Final = ("nvidia.com/gpumem-percentage", "volcano.sh/vgpu-memory-percentage")
 CORES: Final = ("nvidia.com/gpucores", "volcano.sh/vgpu-cores", "nvidia.com/gpucompute")
-ALL: Final = frozenset((*COUNT, *MEMORY, *PERCENT, *CORES))
+PRIORITY: Final = "nvidia.com/priority"
+"""How a container ranks among those it shares a card with: written as an amount, and nothing to hold."""
+ALL: Final = frozenset((*COUNT, *MEMORY, *PERCENT, *CORES, PRIORITY))
+NOT_OFFERED: Final = frozenset((*PERCENT, PRIORITY))
+"""Asked for, but no amount that a node could have."""
 BOOKED: Final = (COUNT, MEMORY[:2], CORES[:2])
 """(shares, MiB, percent): queues, jobs and totals carry each meaning under both of its names."""
 ALIASES: Final = {"nvidia.com/gpu-mem": "nvidia.com/gpumem", "nvidia.com/gpucompute": "nvidia.com/gpucores"}

@@ -60,6 +60,10 @@ class DeviceShareSource:
         charge = plain | self._expected(cards)
         return PodShape(plain | counts, charge, cards, problems)
 
+    def at_gate(self, amounts: Mapping[str, int]) -> Mapping[str, int]:
+        """See ``CardSource.at_gate``: a percentage is an amount only once a card is chosen."""
+        return {name: amount for name, amount in amounts.items() if name not in names.NOT_OFFERED}
+
     def cards_of(self, node: Node) -> Sequence[CardSpec]:
         """See ``CardSource.cards_of``."""
         return cards_of(node)

@@ -118,6 +118,9 @@ class CardSource(Protocol):
     def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
         """Take *pod*'s card asks out of its *request*; raises ``ObjectError`` on garbage."""
 
+    def at_gate(self, amounts: Mapping[str, int]) -> Mapping[str, int]:
+        """What counts before a group is let in of the *amounts* that it states as its minimum."""
+
     def cards_of(self, node: Node) -> Sequence[CardSpec]:
         """The cards *node* reports; raises ``ObjectError`` on garbage."""
 
@@ -141,6 +144,10 @@ class NoCards:
     def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
         """The request as it is."""
         return PodShape(request, request)
+
+    def at_gate(self, amounts: Mapping[str, int]) -> Mapping[str, int]:
+        """All of it."""
+        return amounts
 
     def cards_of(self, node: Node) -> Sequence[CardSpec]:
         """No cards."""

@@ -87,7 +87,8 @@ class GroupIntake:
         job.min_task_member = dict(spec.min_task_member or {})
         job.priority_class = spec.priority_class_name or ""
         job.priority = state.priority_value(job.priority_class, 0)
-        job.min_resources = None if amounts is None else state.vocabulary.vector(amounts)
+        counted = None if amounts is None else state.card_source.at_gate(amounts)
+        job.min_resources = None if counted is None else state.vocabulary.vector(counted)
         labels, annotations = meta.labels or {}, meta.annotations or {}
         job.interruptible = as_flag(said(labels, annotations, PREEMPTABLE))
         job.min_run_s = as_seconds(said(labels, annotations, COOLDOWN))

@@ -22,6 +22,7 @@ COLLECTED: Final = (
     "queues.yaml",
     "reservations.yaml",
     "objects.yaml",
+    "users.yaml",
 )
 LEAST_IN_ALL: Final = 120
 LEAST_EACH: Final = 5
