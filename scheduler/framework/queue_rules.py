@@ -34,6 +34,8 @@ from volcano_py.scheduler.model.tasks import ALLOCATED, NOWHERE
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
 
+UNDESERVED: Final = 1e6
+"""How much more an amount weighs, in the order of queues, for one that deserves nothing of it."""
 KEPT: Final = "its queue holds no more than it is owed, or does not lend"
 
 
@@ -63,11 +65,13 @@ class QueueRules:
         self._state = session.state
         self._aside, self._aside_firm = amounts_aside(session.state)
         deserved = self.shares.deserved
-        shared = (deserved > 0) & (deserved < UNLIMITED)
-        self._per_deserved: Scores = np.divide(1.0, deserved, out=np.zeros(deserved.shape), where=shared)
+        total = np.maximum(session.state.total(), 1)
+        unit = np.where(deserved > 0, deserved, total / UNDESERVED)
+        self._per_deserved: Scores = np.where(deserved < UNLIMITED, 1 / unit, 0.0)
         self._shares: dict[int, tuple[int, float]] = {}
         self._bounded = bool((self.shares.limit < UNLIMITED).any())
-        self._guaranteed: Mask = np.any(owed.guarantee > 0, axis=1)
+        self._least = _own_minimums(session.state, owed.guarantee)
+        self._guaranteed: Mask = np.any(self._least > 0, axis=1)
 
     def hang(self, session: Session) -> None:
         """Register everything and publish the shares."""
@@ -160,7 +164,10 @@ class QueueRules:
         return (not below, -queue.priority, *(self.share(row) for row in reversed(path)))
 
     def share(self, row: int) -> float:
-        """The largest part of what it deserves that queue *row* holds."""
+        """The largest part of what it deserves that queue *row* holds.
+
+        Whoever holds what it deserves nothing of comes after all others, by its part of the cluster.
+        """
         epoch = self._state.queues.epoch
         known = self._shares.get(row)
         if known is None or known[0] != epoch:
@@ -173,7 +180,7 @@ class QueueRules:
 
     def _asks_below_min(self, row: int) -> bool:
         wants = self._state.queues.pending[row] > 0
-        return bool((wants & (self.holds(row) < self.owed.guarantee[row])).any())
+        return bool((wants & (self.holds(row) < self._least[row])).any())
 
     # -- taking from others ---------------------------------------------------------------------
 
@@ -307,6 +314,14 @@ class QueueRules:
         if over[at] <= 0:
             return None
         return self._over(reason, row, at, int(asked[at]), int(used[at]), int(limit[row, at]))
+
+
+def _own_minimums(state: ClusterState, guarantee: Ints) -> Ints:
+    """(Q, R) the minimum that each queue is served first for: its own, not the sum of its children's.
+
+    A sum is met through the children that it came from; others below the same parent have no part in it.
+    """
+    return np.minimum(guarantee, state.queues.guarantee)
 
 
 def _tighter(one: Room, other: Room) -> Room:
