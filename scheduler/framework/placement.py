@@ -38,7 +38,7 @@ class Placer:
         self._ladders: OrderedDict[int, Ladder] = OrderedDict()
         self._generation = 0
         self._signature: tuple[object, ...] = ()
-        self._refusals: dict[int, tuple[int, Refusal]] = {}
+        self._refusals: dict[int, tuple[TaskClass, int, Refusal]] = {}
         self._cells = 0
         self._leaving_at = -1
         self._leaving_mask: Mask = np.zeros(0, np.bool_)
@@ -165,11 +165,11 @@ class Placer:
     def refusal(self, klass: TaskClass) -> Refusal:
         """Why no node takes a pod of *klass* now; the same object until a node changes."""
         known = self._refusals.get(klass.row)
-        if known is not None and known[0] == self.state.nodes.epoch:
-            return known[1]
+        if known is not None and known[0] is klass and known[1] == self.state.nodes.epoch:
+            return known[2]
         checks = [check for check in self._checks if check.applies(klass)]
         refusal = explain_nodes(self.state, klass, checks)
-        self._refusals[klass.row] = (self.state.nodes.epoch, refusal)
+        self._refusals[klass.row] = (klass, self.state.nodes.epoch, refusal)
         return refusal
 
     def _fill_batch(self, statement: Statement, ladder: Ladder, tasks: Rows32) -> int:
