@@ -129,7 +129,7 @@ def _queue(
     entry = {
         "name": queue.name,
         "parent": queue.parent,
-        "weight": queue.weight,
+        "weight": int(table.weight[row]),
         "state": queue.state,
         "problem": queue.spec_problem,
         "allocated": text(table.allocated[row]),
@@ -143,7 +143,7 @@ def _queue(
     }
     if shares is None:
         return entry
-    held = table.allocated[row] - table.releasing[row] + table.pipelined[row]
+    held = table.staying(row)
     if aside is not None:
         held = held - aside[row]
     entitlement = shares.entitlement[row]

@@ -134,8 +134,7 @@ class Bounds:
 
     def holds(self, row: int) -> Ints:
         """(R,) what queue *row* will hold of what is shared out, once terminating pods are gone."""
-        queues = self._state.queues
-        held: Ints = queues.allocated[row] - queues.releasing[row] + queues.pipelined[row]
+        held = self._state.queues.staying(row)
         return held if self._aside is None else held - self._aside[row]
 
     def foreign(self, queue: int) -> list[int]:

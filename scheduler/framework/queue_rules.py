@@ -90,8 +90,7 @@ class QueueRules:
 
     def holds(self, row: int) -> Ints:
         """(R,) what queue *row* will hold once terminating pods are gone, on nodes that are shared out."""
-        queues = self._state.queues
-        held: Ints = queues.allocated[row] - queues.releasing[row] + queues.pipelined[row]
+        held = self._state.queues.staying(row)
         if self._aside is not None:
             held = held - self._aside[row]
         return held
@@ -346,8 +345,7 @@ def queue_claims(state: ClusterState) -> Claims:
                 used[list(queue.path)] = True
     levels, total = queue_levels(state), state.total()
     held = guarantees(levels, queues.guarantee, total)
-    weight = queues.weight.astype(np.int64)
-    return Claims(levels, total, weight, held, queues.capability, lends, used)
+    return Claims(levels, total, queues.weight, held, queues.capability, lends, used)
 
 
 def in_use(state: ClusterState, queue: Queue) -> bool:

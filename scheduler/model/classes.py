@@ -42,7 +42,6 @@ class TaskClass:
     Attributes:
         row: index in ``ClassTable.classes``.
         request, charge: (R,) int64 base units; see ``Signature``. Both include one pod.
-        asked: columns with a request above 0.
         best_effort: asks for no resource but being a pod.
         tasks: tasks of this class that exist (the class goes when none is left).
         memo: values plugins derive from the signature once, by plugin name.
@@ -102,7 +101,7 @@ class ClassTable:
     def _add(self, signature: Signature) -> TaskClass:
         request = self.vocabulary.vector(dict(signature.request))
         charge = self.vocabulary.vector(dict(signature.charge))
-        request = pad(request, self.vocabulary.width)
+        request = pad(request, self.vocabulary.width)  # names of the charge may have widened it
         best_effort = not any(amount for name, amount in signature.request if name != "pods")
         row = self._free.pop() if self._free else len(self.classes)
         klass = TaskClass(row, signature, request, charge, best_effort and signature.cards is None)

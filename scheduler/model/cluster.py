@@ -18,7 +18,7 @@ from volcano_py.scheduler.model.accounts import Accounts
 from volcano_py.scheduler.model.cards import CardSource, CardSpec, CardTable, NoCards, moved
 from volcano_py.scheduler.model.classes import ClassTable
 from volcano_py.scheduler.model.coupling import Coupling
-from volcano_py.scheduler.model.groups import INQUEUE, PENDING, GroupIntake
+from volcano_py.scheduler.model.groups import PENDING, GroupIntake
 from volcano_py.scheduler.model.jobs import Job, JobTable
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
 from volcano_py.scheduler.model.kube.objects import Namespace, Node, Pod, PriorityClass
@@ -31,7 +31,7 @@ from volcano_py.scheduler.model.queue_tree import (
     DEFAULT_QUEUE,
     adopt_tree,
     drop_queue,
-    implied_queue,
+    imply_default_queue,
     plan_tree,
     put_queue,
 )
@@ -80,7 +80,7 @@ class ClusterState:
         self.problems: dict[str, list[Problem]] = {}
         self.doubts: dict[str, list[Problem]] = {}
         self._total: tuple[int, Ints] | None = None
-        implied_queue(self.queues, DEFAULT_QUEUE)
+        imply_default_queue(self.queues)
         adopt_tree(self.queues, plan_tree(self.queues))
 
     # -- events ---------------------------------------------------------------------------------
@@ -211,12 +211,10 @@ class ClusterState:
     # -- helpers of the intakes -----------------------------------------------------------------
 
     def set_phase(self, job: Job, phase: str) -> None:
-        """Set *job*'s PodGroup phase and keep the sets that follow from it."""
+        """Set *job*'s PodGroup phase and keep the set that follows from it."""
         job.phase = phase
         waits = job.group is not None and phase == PENDING
         (self.jobs.gate_waiting.add if waits else self.jobs.gate_waiting.discard)(job.row)
-        admitted = job.group is not None and phase == INQUEUE
-        (self.jobs.admitted.add if admitted else self.jobs.admitted.discard)(job.row)
         self.jobs.changed.add(job.row)
 
     def forget_job(self, job: Job) -> None:
@@ -334,7 +332,7 @@ class ClusterState:
         for job in jobs:
             job.queue = -1
         if name == DEFAULT_QUEUE:
-            implied_queue(self.queues, DEFAULT_QUEUE)
+            imply_default_queue(self.queues)
         self._book(jobs, 1)
         self._relink(jobs)
 

@@ -51,7 +51,7 @@ class GroupIntake:
         if job.queue >= 0:
             state.queues[job.queue].jobs.discard(job.row)
         job.forget_group()
-        for rows in (state.jobs.gate_waiting, state.jobs.admitted, state.jobs.homeless):
+        for rows in (state.jobs.gate_waiting, state.jobs.homeless):
             rows.discard(job.row)
         for task in job.tasks:
             state.pods.resolve(task, job)
@@ -81,7 +81,7 @@ class GroupIntake:
     def _write(self, job: Job, group: PodGroup, amounts: dict[str, int] | None) -> None:
         state, spec, meta = self.state, group.spec, group.metadata
         new = job.group is None
-        job.group, job.uid, job.created = group, meta.uid or job.key, meta.created
+        job.group, job.created = group, meta.created
         job.queue_name = spec.queue or "default"
         job.min_member = spec.min_member
         job.min_task_member = dict(spec.min_task_member or {})

@@ -1,7 +1,7 @@
 """Jobs: a PodGroup with its tasks, and how many stand where.
 
 Counts are kept by status, for the job and for every role, so that "is the gang whole" costs nothing.
-Pending tasks are kept by class in placement order.
+Amounts and counts are written by ``accounts``, what the PodGroup says by ``groups``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUCCEEDED: Final = int(Status.SUCCEEDED)
 
 
 _OF_GROUP: Final = (
-    *("group", "uid", "queue_name", "queue", "min_member", "min_task_member", "priority", "priority_class"),
+    *("group", "queue_name", "queue", "min_member", "min_task_member", "priority", "priority_class"),
     *("created", "phase", "min_resources", "interruptible", "min_run_s", "said", "told", "started"),
 )
 """Attributes of a job that its PodGroup, or the engine on its behalf, has set."""
@@ -45,14 +45,14 @@ class Job:
         phase: PodGroup phase the engine works with; the cycle may change it.
         min_resources: (R,) what the gate asks for; None: nothing is asked.
         tasks: every task of the job.
-        pending: pending tasks, unordered; ``ordered_pending`` sorts.
+        pending: pending tasks, unordered; ``Session.ordered`` sorts.
         counts: tasks by ``Status``.
         standing: those in an allocated status together, since every order and gang asks for them.
         role_counts: the same by role.
         gated: pending tasks with scheduling gates.
         pending_best_effort: pending tasks without requests.
-        said: the status last reported for the PodGroup.
-        told: what all its pending tasks were last told, and what followed for the group.
+        said: the status last reported for the PodGroup (a ``GroupStatus`` of the framework's).
+        told: what all its pending tasks were last told, and what followed for the group (``Refusal`` s).
         started: has been admitted and run before (lost a member since, if below its minimum).
     """
 
@@ -61,7 +61,6 @@ class Job:
     namespace: str
     name: str
     group: PodGroup | None = None
-    uid: str = ""
     queue_name: str = "default"
     queue: int = -1
     min_member: int = 0
@@ -129,9 +128,9 @@ class JobTable(Rows):
 
     Attributes:
         allocated: (J, R) charges of tasks in an allocated status (drf's share).
-        with_pending, gate_waiting, admitted, homeless, changed: rows of jobs with pending tasks; in
-            phase Pending; in phase Inqueue; naming a queue that does not exist; touched since the
-            last close. Kept up to date so that an idle cycle looks at nobody.
+        with_pending, gate_waiting, homeless, changed: rows of jobs with pending tasks; in phase
+            Pending; naming a queue that does not exist; touched since the last close. Kept up to
+            date so that an idle cycle looks at nobody.
     """
 
     COLUMNS: ClassVar = {"allocated": Column(np.int64, per_resource=True)}
@@ -143,7 +142,6 @@ class JobTable(Rows):
         self.jobs: list[Job | None] = []
         self.with_pending: set[int] = set()
         self.gate_waiting: set[int] = set()
-        self.admitted: set[int] = set()
         self.homeless: set[int] = set()
         self.changed: set[int] = set()
 
@@ -181,6 +179,6 @@ class JobTable(Rows):
         """Forget *job*, which has neither a PodGroup nor tasks."""
         del self.index[job.key]
         self.jobs[job.row] = None
-        for rows in (self.with_pending, self.gate_waiting, self.admitted, self.homeless, self.changed):
+        for rows in (self.with_pending, self.gate_waiting, self.homeless, self.changed):
             rows.discard(job.row)
         self.give_back(job.row)

@@ -23,14 +23,14 @@ class NodeTable(Rows):
         live: (N,) a Node object exists and is sound.
         allocatable, used, releasing, pipelined: (N, R) int64 base units; ``used`` includes what is
             releasing, ``pipelined`` is promised to tasks that wait for a release.
-        nonzero_used: (N, 2) milli-CPU and bytes with kube-scheduler's defaults for pods that ask
-            nothing, for scores only.
+        nonzero_cpu, nonzero_memory: (N,) used milli-CPU and bytes with kube-scheduler's defaults for
+            pods that ask nothing, for scores only.
         unschedulable: (N,) cordoned.
         tainted: (N,) has a NoSchedule or NoExecute taint.
         version: (N,) changes whenever anything a predicate or score could read changed on the node.
         epoch: changes whenever any node's ``version`` does.
         static_epoch: changes when a node comes, goes, or its labels, taints or amounts change.
-        names, index, objects: row -> name, name -> row, row -> Node.
+        names, index, objects: row -> name, name -> row, row -> Node (None where none is sound).
     """
 
     COLUMNS: ClassVar = {

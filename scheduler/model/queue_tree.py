@@ -25,8 +25,7 @@ def put_queue(table: QueueTable, source: QueueObject) -> Queue:
     capability = _amounts(spec.max_resources, "spec.capability")
     deserved = _amounts(spec.deserved or {}, "spec.deserved")
     queue = table.named(name) or _new(table, name)
-    queue.object = source
-    queue.weight, queue.priority, queue.parent = spec.weight, spec.priority or 0, spec.parent or ""
+    queue.priority, queue.parent = spec.priority or 0, spec.parent or ""
     queue.reclaimable = spec.reclaimable is not False
     queue.interruptible, queue.lend_min = spec.interruptible, bool(spec.lend_min)
     queue.min_run_s = spec.min_run_time_s
@@ -49,12 +48,9 @@ def put_queue(table: QueueTable, source: QueueObject) -> Queue:
     return queue
 
 
-def implied_queue(table: QueueTable, name: str, weight: int = 1) -> Queue:
-    """The queue *name* as it is made where no object defines it (``root``, ``default``)."""
-    queue = _new(table, name)
-    queue.weight = weight
-    table.weight[queue.row] = weight
-    return queue
+def imply_default_queue(table: QueueTable) -> None:
+    """Make the default queue, which is there even where no object defines it."""
+    _new(table, DEFAULT_QUEUE)
 
 
 def drop_queue(table: QueueTable, queue: Queue) -> None:

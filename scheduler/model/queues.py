@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from volcano_py.crds.queue import Queue as QueueObject
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Vocabulary
 from volcano_py.scheduler.model.rows import Column, Rows
 
@@ -26,14 +24,16 @@ class Queue:
 
     Attributes:
         spec_problem: why no job of this queue may be placed, or "".
+        priority, parent, reclaimable, interruptible, lend_min, min_run_s: as its spec says.
+        state: of its status; ``open`` only in state Open.
+        created: epoch seconds.
         path: rows from this queue up to the outermost ancestor, itself first.
-        jobs: rows of jobs that name the queue and are not finished.
-        stated_deserved: resources for which ``deserved`` or ``min`` says something.
+        children: rows of the queues directly below.
+        jobs: rows of jobs that name the queue, finished ones too.
     """
 
     row: int
     name: str
-    weight: int = 1
     priority: int = 0
     parent: str = ""
     open: bool = True
@@ -47,7 +47,6 @@ class Queue:
     path: tuple[int, ...] = ()
     children: list[int] = field(default_factory=list)
     jobs: set[int] = field(default_factory=set)
-    object: QueueObject | None = None
 
     @property
     def leaf(self) -> bool:
@@ -67,7 +66,8 @@ class QueueTable(Rows):
         pipelined: (Q, R) charges of tasks promised room that is being released.
         firm: (Q, R) the part of allocated + pipelined that may not be interrupted.
         pending: (Q, R) charges of pending tasks of admitted and waiting jobs.
-        inqueue: (Q, R) minResources of admitted groups not yet running (see ``accounts``).
+        weight: (Q,) as stated, else 1.
+        epoch: changes with every booking and whenever the tree may have changed.
     """
 
     COLUMNS: ClassVar = {
@@ -79,7 +79,7 @@ class QueueTable(Rows):
         "pipelined": Column(np.int64, per_resource=True),
         "firm": Column(np.int64, per_resource=True),
         "pending": Column(np.int64, per_resource=True),
-        "weight": Column(np.float64),
+        "weight": Column(np.int64, 1),
     }
     guarantee: Ints
     capability: Ints
@@ -89,7 +89,7 @@ class QueueTable(Rows):
     pipelined: Ints
     firm: Ints
     pending: Ints
-    weight: NDArray[np.float64]
+    weight: Ints
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
@@ -102,6 +102,11 @@ class QueueTable(Rows):
         if found is None:
             raise KeyError(row)
         return found
+
+    def staying(self, row: int) -> Ints:
+        """(R,) what queue *row* will hold once terminating pods are gone and promised ones are there."""
+        amounts: Ints = self.allocated[row] - self.releasing[row] + self.pipelined[row]
+        return amounts
 
     def named(self, name: str) -> Queue | None:
         """The queue called *name*, if there is one."""
