@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -19,13 +20,22 @@ from volcano_py.scheduler.framework.registry import (
 )
 
 
+class Form(StrEnum):
+    """How the list is printed."""
+
+    table = "table"
+    json = "json"
+
+
 def plugins(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of them, with its arguments.")] = None,
-    output: Annotated[str, typer.Option("-o", "--output", help="table or json")] = "table",
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One of them, with its arguments.")
+    ] = None,
+    output: Annotated[Form, typer.Option("-o", "--output", help="Form of what is printed.")] = Form.table,
 ) -> None:
     """List plugins and actions, built in or installed, with what they decide.
 
-    Examples:
+    For example:
 
       volcano-py plugins
 
@@ -39,7 +49,7 @@ def plugins(
             names = ", ".join(sorted({*known_plugins(), *known_actions()}))
             sys.stderr.write(f"error: there is no plugin or action {name!r}; there are {names}\n")
             raise typer.Exit(2)
-    if output == "json":
+    if output is Form.json:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
         return
     console = Console(highlight=False)

@@ -153,4 +153,3 @@ def _history(trace: Trace, workload: Workload, result: CycleResult) -> History:
     model = np.where(took >= 0, trace.nodes.model[took], -1).astype(np.int32)
     allocated = np.cumsum(np.where(took >= 0, asked, 0))
     return History(np.cumsum(asked), allocated, took, cpu, free, model)
-

@@ -46,7 +46,9 @@ class CardFacts:
         self.model: Rows32 = np.full(capacity, UNKNOWN_MODEL, np.int32)
         self.usable: Mask = np.zeros(shape, np.bool_)
         self.numa: Ints = np.full(shape, -1, np.int64)
-        self.types = tuple(table.types)
+        # By name, so that ids, and what policies make of their order, don't depend on who came first.
+        self.types = tuple(sorted({spec.type for specs in table.specs.values() for spec in specs}))
+        ids = {name: number for number, name in enumerate(self.types)}
         self._specs = table.specs
         self._where: dict[str, list[tuple[int, int]]] | None = None
         self._accepted: dict[Selection, Mask] = {}
@@ -55,7 +57,7 @@ class CardFacts:
         for row, specs in table.specs.items():
             if specs:
                 self._describe(row, specs)
-                self.model[row] = table.type[row, 0]
+                self.model[row] = ids[specs[0].type]
         self.sizes: list[int] = np.unique(self.size[self.cards > 0]).tolist()
 
     def eligible(self, selection: Selection) -> Mask:
@@ -76,6 +78,11 @@ class CardFacts:
         if not (selection.types or selection.not_types):
             return None
         return frozenset(i for i, name in enumerate(self.types) if selection.accepts_type(name))
+
+    def cards_by_model(self) -> dict[int, int]:
+        """Number of cards by model id."""
+        counts = np.bincount(self.model[self.cards > 0], self.cards[self.cards > 0], len(self.types))
+        return {model: int(count) for model, count in enumerate(counts.tolist()) if count}
 
     def _describe(self, row: int, specs: tuple[CardSpec, ...]) -> None:
         self.cards[row] = len(specs)

@@ -1,7 +1,7 @@
 """Which asks are typical of the cluster: from its pods, or from a history in the configuration.
 
 The placement policies that look ahead value a node by the asks to expect. The mix is taken anew when
-the number of pods or of classes has drifted by a tenth, so that an idle cycle asks nothing.
+the number of pods, classes or cards has drifted by a tenth, so that an idle cycle asks nothing.
 Neighbours: ``placement.typical`` (what a policy keeps of it), ``translate`` (classes to asks).
 """
 
@@ -73,21 +73,21 @@ class Mix:
 
     def __init__(self, history: Sequence[PastAsk]) -> None:
         self.history = history
-        self._taken_at: tuple[int, int] | None = None
+        self._taken_at: tuple[int, int, int] | None = None
         self._types: tuple[str, ...] = ()
 
     def drifted(self, state: ClusterState, facts: CardFacts) -> bool:
         """Whether ``take`` would answer notably differently than last time."""
         if self._taken_at is None or self._types != facts.types:
             return True
+        now = _size(state, facts)
         if self.history:
-            return False
-        now = _size(state)
+            now = (*self._taken_at[:2], now[2])
         return any(_DRIFT * abs(a - b) > b for a, b in zip(now, self._taken_at, strict=True))
 
     def take(self, state: ClusterState, facts: CardFacts) -> list[tuple[CardAsk, int]]:
         """Asks with their counts."""
-        self._taken_at, self._types = _size(state), facts.types
+        self._taken_at, self._types = _size(state, facts), facts.types
         if self.history:
             return [past.on(facts) for past in self.history]
         sizes = facts.size[facts.cards > 0]
@@ -99,5 +99,6 @@ class Mix:
         ]
 
 
-def _size(state: ClusterState) -> tuple[int, int]:
-    return len(state.tasks.index), len(state.classes.classes)
+def _size(state: ClusterState, facts: CardFacts) -> tuple[int, int, int]:
+    """Pods, classes and cards."""
+    return len(state.tasks.index), len(state.classes.classes), int(facts.cards.sum())

@@ -183,7 +183,8 @@ class DeviceSharePlugin(Plugin):
             "cpu_scale": int(state.nodes.allocatable[:, CPU].max(initial=0)),
         }
         options = {key: scale for key, scale in scales.items() if key in spec.options and scale}
-        policy = make_policy(name, typical=typical, seed=self.settings.seed, options=options)
+        cards = facts.cards_by_model()
+        policy = make_policy(name, typical=typical, seed=self.settings.seed, options=options, cards=cards)
         return PolicyScores(policy, KindBook(state) if name == "clustering" else None)
 
     # -- cards ----------------------------------------------------------------------------------
