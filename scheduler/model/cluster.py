@@ -10,50 +10,47 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.crds.queue import Queue as QueueObject
 from volcano_py.scheduler.model.accounts import Accounts
-from volcano_py.scheduler.model.cards import CardSource, CardSpec, CardTable, NoCards, moved
+from volcano_py.scheduler.model.cards import CardSource, CardTable, NoCards
 from volcano_py.scheduler.model.classes import ClassTable
 from volcano_py.scheduler.model.coupling import Coupling
 from volcano_py.scheduler.model.groups import PENDING, GroupIntake
 from volcano_py.scheduler.model.jobs import Job, JobTable
+from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
 from volcano_py.scheduler.model.kube.objects import Namespace, Node, Pod, PriorityClass
-from volcano_py.scheduler.model.kube.request import node_allocatable
-from volcano_py.scheduler.model.kube.selectors import node_taints
+from volcano_py.scheduler.model.node_intake import NodeIntake
 from volcano_py.scheduler.model.nodes import NodeTable
-from volcano_py.scheduler.model.pods import PodIntake, by_class_and_status
+from volcano_py.scheduler.model.pods import PodIntake
 from volcano_py.scheduler.model.ports import HostPorts
-from volcano_py.scheduler.model.queue_tree import (
-    DEFAULT_QUEUE,
-    adopt_tree,
-    drop_queue,
-    imply_default_queue,
-    plan_tree,
-    put_queue,
-)
+from volcano_py.scheduler.model.queue_tree import QueueIntake
 from volcano_py.scheduler.model.queues import QueueTable
 from volcano_py.scheduler.model.resources import Ints, Mask, Vocabulary
-from volcano_py.scheduler.model.tasks import NOWHERE, Status, TaskTable
+from volcano_py.scheduler.model.tasks import Status, TaskTable
 from volcano_py.scheduler.model.volumes import Volumes
-
-BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 class ClusterState:
     """Tables, books and what is wrong with single objects.
 
     Attributes:
+        vocabulary: which resource is which column.
+        tasks, nodes, cards, classes, jobs, queues: the tables.
+        accounts: moves tasks and keeps the amounts of all tables true.
+        coupling, ports, volumes: further books, as observers of the accounts.
+        pods, groups, node_intake, queue_intake: write events of their kind into the tables.
+        card_source: what the configured device plugin reads from objects.
+        tie_key: what equals are ordered by, from a name.
+        priority_classes: by name.
         problems: "Kind namespace/name" -> what is wrong; such an object counts as absent.
         doubts: the same key -> what was wrong but could be read some way; the object is used.
     """
 
     def __init__(
         self,
-        scheduler_names: Iterable[str] = ("volcano-py", "volcano"),
+        scheduler_names: Iterable[str],
         *,
         card_source: CardSource | None = None,
         tie_key: Callable[[str], object] | None = None,
@@ -70,18 +67,18 @@ class ClusterState:
         self.card_source: CardSource = card_source or NoCards()
         for alias, name in self.card_source.aliases.items():
             self.vocabulary.alias(alias, name)
-        self.coupling = Coupling(self.tasks, self.nodes, self.classes)
-        self.ports = HostPorts(self.tasks, self.nodes)
+        self.coupling = Coupling(self.tasks, self.nodes)
+        self.ports = HostPorts(self.nodes)
         self.volumes = Volumes(self.tasks, self.nodes)
         self.accounts.observers += [self.coupling, self.ports, self.volumes]
         self.pods = PodIntake(self, frozenset(scheduler_names))
         self.groups = GroupIntake(self)
+        self.node_intake = NodeIntake(self)
+        self.queue_intake = QueueIntake(self)
         self.priority_classes: dict[str, PriorityClass] = {}
         self.problems: dict[str, list[Problem]] = {}
         self.doubts: dict[str, list[Problem]] = {}
-        self._total: tuple[int, Ints] | None = None
-        imply_default_queue(self.queues)
-        adopt_tree(self.queues, plan_tree(self.queues))
+        self._memo: dict[str, object] = {}
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -147,9 +144,9 @@ class ClusterState:
             if job is not None:
                 self.groups.remove(job)
         elif kind == "Node":
-            self._delete_node(key)
+            self.node_intake.remove(key)
         elif kind == "Queue":
-            self._delete_queue(key)
+            self.queue_intake.remove(key)
         elif kind == "PriorityClass":
             self.priority_classes.pop(key, None)
             self._reprioritise()
@@ -176,17 +173,7 @@ class ClusterState:
 
         A resource that only tainted nodes have (cards on nodes set apart for them) counts there.
         """
-        nodes = self.nodes
-        if (
-            self._total is None
-            or self._total[0] != nodes.static_epoch
-            or len(self._total[1]) != self.vocabulary.width
-        ):
-            usable, apart = self.ordinary()
-            total = nodes.allocatable[usable].sum(axis=0)
-            total[apart] = nodes.allocatable[nodes.live & ~nodes.unschedulable].sum(axis=0)[apart]
-            self._total = (nodes.static_epoch, total)
-        return self._total[1]
+        return kept(self._memo, "total", (self.nodes.static_epoch, self.vocabulary.width), self._sum_total)
 
     def ordinary(self) -> tuple[Mask, Mask]:
         """Where ``total`` is counted.
@@ -207,6 +194,13 @@ class ClusterState:
             return found.value if found is not None else 0
         defaults = [c.value for c in self.priority_classes.values() if c.global_default]
         return max(defaults) if defaults else otherwise
+
+    def _sum_total(self) -> Ints:
+        nodes = self.nodes
+        usable, apart = self.ordinary()
+        total: Ints = nodes.allocatable[usable].sum(axis=0)
+        total[apart] = nodes.allocatable[nodes.live & ~nodes.unschedulable].sum(axis=0)[apart]
+        return total
 
     # -- helpers of the intakes -----------------------------------------------------------------
 
@@ -229,11 +223,11 @@ class ClusterState:
         if isinstance(item, Pod):
             self.pods.upsert(item)
         elif isinstance(item, Node):
-            self._put_node(item)
+            self.node_intake.upsert(item)
         elif isinstance(item, PodGroup):
             self.groups.upsert(item)
         elif isinstance(item, QueueObject):
-            self._put_queue(item)
+            self.queue_intake.upsert(item)
         elif isinstance(item, PriorityClass):
             self.priority_classes[item.name] = item
             self._reprioritise()
@@ -245,120 +239,6 @@ class ClusterState:
     def _put_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """Namespace selectors may select other pods now."""
         self.pods.reclass_profiles(self.coupling.set_namespace(name, labels))
-
-    def _put_node(self, node: Node) -> None:
-        nodes = self.nodes
-        node_taints(node)  # refuses a node whose taints mean nothing
-        specs = self._cards_of(node)
-        amounts = self.card_source.offers(node_allocatable(node), specs)
-        row = nodes.row(node.name)
-        known = nodes.objects[row]
-        nodes.objects[row] = node
-        if (
-            known is not None
-            and _same_for_placement(known, node)
-            and tuple(specs) == self.cards.specs.get(row, ())
-        ):
-            return
-        vector = self.vocabulary.vector(amounts)
-        nodes.allocatable[row] = vector
-        nodes.live[row] = True
-        nodes.unschedulable[row] = node.spec.unschedulable
-        nodes.tainted[row] = any(taint.effect in BLOCKING_EFFECTS for taint in node.spec.taints)
-        nodes.touch_static(row)
-        if tuple(specs) != self.cards.specs.get(row, ()):
-            self._replace_cards(row, tuple(specs))
-
-    def _cards_of(self, node: Node) -> tuple[CardSpec, ...]:
-        """What *node* registers; a register that can't be read leaves a node without cards."""
-        self.doubts.pop(f"Node {node.name}", None)
-        try:
-            return tuple(self.card_source.cards_of(node))
-        except ObjectError as error:
-            self.doubt("Node", node.name, error.problems)
-            return ()
-
-    def _replace_cards(self, row: int, specs: tuple[CardSpec, ...]) -> None:
-        """New cards on node *row*: what its pods hold is read again from their records."""
-        tasks = self.tasks
-        held = [int(t) for t in np.flatnonzero(tasks.node[: tasks.size] == row) if tasks.klass[t] != NOWHERE]
-        held = [t for t in held if self.classes[int(tasks.klass[t])].cards is not None]
-        for task in held:
-            self.accounts.book(self.accounts.batch([task]), -1)
-        before = self.cards.specs.get(row, ())
-        self.cards.set_cards(row, specs)
-        for task in held:
-            self._hold_again(task, before, specs)
-            self.accounts.book(self.accounts.batch([task]), 1)
-        if self.card_source.sees(int(self.cards.memory.max(initial=0))):
-            with_cards = [k.row for k in self.classes.classes if k is not None and k.cards is not None]
-            for task in np.flatnonzero(np.isin(tasks.klass[: tasks.size], with_cards)).tolist():
-                self.pods.reclass(task)
-
-    def _hold_again(self, task: int, before: tuple[CardSpec, ...], specs: tuple[CardSpec, ...]) -> None:
-        """What *task* holds of the cards *specs* that replace *before* on its node."""
-        pod, held = self.tasks.pods[task], self.tasks.slices.get(task)
-        if pod is not None and pod.spec.node_name:
-            held = self.card_source.recorded(pod, specs) or held
-        elif held is not None:
-            held = moved(held, before, specs)
-        if held is not None:
-            self.tasks.slices[task] = held
-            self.doubt("Pod", self.tasks.keys[task], held.problems)
-
-    def _delete_node(self, name: str) -> None:
-        """Pods still said to be there keep their row, so that a node that comes back is not empty."""
-        nodes = self.nodes
-        row = nodes.index.get(name)
-        if row is None:
-            return
-        nodes.live[row] = False
-        nodes.objects[row] = None
-        nodes.allocatable[row] = 0
-        nodes.touch_static(row)
-        self._replace_cards(row, ())
-
-    def _put_queue(self, source: QueueObject) -> None:
-        queue = put_queue(self.queues, source)
-        self._relink([self.jobs[row] for row in sorted(queue.jobs)])
-
-    def _delete_queue(self, name: str) -> None:
-        queue = self.queues.named(name)
-        if queue is None:
-            return
-        jobs = [self.jobs[row] for row in sorted(queue.jobs)]
-        self._book(jobs, -1)
-        drop_queue(self.queues, queue)
-        for job in jobs:
-            job.queue = -1
-        if name == DEFAULT_QUEUE:
-            imply_default_queue(self.queues)
-        self._book(jobs, 1)
-        self._relink(jobs)
-
-    def _relink(self, jobs: list[Job]) -> None:
-        """Work out the tree again; *jobs*, and those whose queue came or moved, are booked anew."""
-        tree = plan_tree(self.queues)
-        affected = {job.row: job for job in jobs}
-        for queue in self.queues.live():
-            if queue.path != tree[queue.row][0]:
-                affected.update((row, self.jobs[row]) for row in queue.jobs)
-        for row in self.jobs.homeless:
-            if self.jobs[row].queue_name in self.queues.index:
-                affected[row] = self.jobs[row]
-        moved = [affected[row] for row in sorted(affected)]
-        self._book(moved, -1)
-        adopt_tree(self.queues, tree)
-        for job in moved:
-            self.groups.attach(job)
-            for task in job.tasks:
-                self.pods.resolve(task, job)
-        self._book(moved, 1)
-
-    def _book(self, jobs: list[Job], sign: int) -> None:
-        for job in jobs:
-            for batch in by_class_and_status(self, job.tasks):
-                self.accounts.book(batch, sign)
 
     def _reprioritise(self) -> None:
         """Priority classes changed: jobs and pods that name one get its value anew."""
@@ -372,17 +252,6 @@ class ClusterState:
 
     def _in(self, status: Status) -> list[int]:
         return [int(task) for task in self.tasks.index.values() if self.tasks.status[task] == status]
-
-
-def _same_for_placement(old: Node, new: Node) -> bool:
-    """Heartbeats change nothing that a predicate or score could read."""
-    return (
-        old.metadata.labels == new.metadata.labels
-        and old.metadata.annotations == new.metadata.annotations
-        and old.spec == new.spec
-        and old.status.allocatable == new.status.allocatable
-        and old.status.images == new.status.images
-    )
 
 
 def key_of(item: Any) -> str:

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.scheduler.model.accounts import Batch
-from volcano_py.scheduler.model.classes import ClassTable, TaskClass
+from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.kube.constraints import NO_INTER_POD, PodConstraints
 from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.resources import Ints, Rows32
@@ -57,8 +57,8 @@ class Coupling:
         terms: number -> term.
     """
 
-    def __init__(self, tasks: TaskTable, nodes: NodeTable, classes: ClassTable) -> None:
-        self.tasks, self.nodes, self.classes = tasks, nodes, classes
+    def __init__(self, tasks: TaskTable, nodes: NodeTable) -> None:
+        self.tasks, self.nodes = tasks, nodes
         self.terms: dict[int, Term] = {}
         self._by_parts: dict[Parts, Term] = {}
         self._anchored: dict[tuple[str, str], dict[int, Term]] = {}

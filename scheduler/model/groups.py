@@ -13,7 +13,7 @@ from volcano_py.scheduler.model.pods import (
     PREEMPTABLE,
     as_flag,
     as_seconds,
-    by_class_and_status,
+    book_tasks,
     said,
 )
 
@@ -37,17 +37,17 @@ class GroupIntake:
         """Take in *group* as it is now; raises ``ObjectError`` on amounts beyond counting."""
         amounts = _min_resources(group.spec.min_resources)
         job = self.state.jobs.take(f"{group.metadata.namespace or 'default'}/{group.metadata.name}")
-        self._book(job, -1)
+        book_tasks(self.state, job.tasks, -1)
         self._write(job, group, amounts)
         for task in job.tasks:
             self.state.pods.resolve(task, job)
-        self._book(job, 1)
+        book_tasks(self.state, job.tasks, 1)
         self.state.jobs.changed.add(job.row)
 
     def remove(self, job: Job) -> None:
         """The PodGroup of *job* is gone; its pods, if any, wait for it."""
         state = self.state
-        self._book(job, -1)
+        book_tasks(self.state, job.tasks, -1)
         if job.queue >= 0:
             state.queues[job.queue].jobs.discard(job.row)
         job.forget_group()
@@ -55,7 +55,7 @@ class GroupIntake:
             rows.discard(job.row)
         for task in job.tasks:
             state.pods.resolve(task, job)
-        self._book(job, 1)
+        book_tasks(self.state, job.tasks, 1)
         state.jobs.changed.add(job.row)
         if not job.tasks:
             state.forget_job(job)
@@ -73,10 +73,6 @@ class GroupIntake:
             self.state.jobs.homeless.discard(job.row)
         else:
             self.state.jobs.homeless.add(job.row)
-
-    def _book(self, job: Job, sign: int) -> None:
-        for batch in by_class_and_status(self.state, job.tasks):
-            self.state.accounts.book(batch, sign)
 
     def _write(self, job: Job, group: PodGroup, amounts: dict[str, int] | None) -> None:
         state, spec, meta = self.state, group.spec, group.metadata

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from volcano_py.scheduler.model.accounts import Batch
 from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import Signature
 from volcano_py.scheduler.model.jobs import Job
@@ -325,9 +324,10 @@ def _time(text: str | None) -> float:
         return 0.0
 
 
-def by_class_and_status(state: ClusterState, tasks: set[int]) -> list[Batch]:
-    """*tasks* of one job as batches."""
+def book_tasks(state: ClusterState, tasks: set[int], sign: int) -> None:
+    """Put *tasks* of one job into the books (1) or take them out (-1)."""
     groups: dict[tuple[int, int], list[int]] = {}
     for task in sorted(tasks):
         groups.setdefault((int(state.tasks.klass[task]), int(state.tasks.status[task])), []).append(task)
-    return [state.accounts.batch(np.array(group, np.int32)) for group in groups.values()]
+    for group in groups.values():
+        state.accounts.book(state.accounts.batch(group), sign)

@@ -9,14 +9,13 @@ from volcano_py.scheduler.model.kube.constraints import ANY_ADDRESS, HostPort
 from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.resources import Mask
 from volcano_py.scheduler.model.tallies import Tally, by_node
-from volcano_py.scheduler.model.tasks import TaskTable
 
 
 class HostPorts:
     """Pods by host port and node (an ``Observer``)."""
 
-    def __init__(self, tasks: TaskTable, nodes: NodeTable) -> None:
-        self.tasks, self.nodes = tasks, nodes
+    def __init__(self, nodes: NodeTable) -> None:
+        self.nodes = nodes
         self._held: dict[tuple[str, int], dict[str, Tally]] = {}
 
     def booked(self, batch: Batch, sign: int) -> None:

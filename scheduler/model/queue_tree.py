@@ -6,15 +6,77 @@ Who is wrong is marked and takes no jobs; everybody else goes on (decisions.md 8
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from volcano_py.crds.quantity import QuantityError, to_base
 from volcano_py.crds.queue import Queue as QueueObject
+from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.pods import book_tasks
 from volcano_py.scheduler.model.queues import ROOT, Queue, QueueTable
 from volcano_py.scheduler.model.resources import UNLIMITED
 
+if TYPE_CHECKING:
+    from volcano_py.scheduler.model.cluster import ClusterState
+
 DEFAULT_QUEUE: Final = "default"
+
+
+class QueueIntake:
+    """Applies queue events to the state."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.state = state
+        imply_default_queue(state.queues)
+        adopt_tree(state.queues, plan_tree(state.queues))
+
+    def upsert(self, source: QueueObject) -> None:
+        """Take in *source* as it is now; raises ``ObjectError`` on amounts beyond counting."""
+        queue = put_queue(self.state.queues, source)
+        self._relink(self._jobs_of(queue))
+
+    def remove(self, name: str) -> None:
+        """Queue *name* is gone; its jobs wait for a queue of that name."""
+        queues = self.state.queues
+        queue = queues.named(name)
+        if queue is None:
+            return
+        jobs = self._jobs_of(queue)
+        self._book(jobs, -1)
+        drop_queue(queues, queue)
+        for job in jobs:
+            job.queue = -1
+        if name == DEFAULT_QUEUE:
+            imply_default_queue(queues)
+        self._book(jobs, 1)
+        self._relink(jobs)
+
+    def _relink(self, jobs: list[Job]) -> None:
+        """Work out the tree again; *jobs*, and those whose queue came or moved, are booked anew."""
+        state, queues = self.state, self.state.queues
+        tree = plan_tree(queues)
+        affected = {job.row: job for job in jobs}
+        for queue in queues.live():
+            if queue.path != tree[queue.row][0]:
+                affected.update((row, state.jobs[row]) for row in queue.jobs)
+        for row in state.jobs.homeless:
+            if state.jobs[row].queue_name in queues.index:
+                affected[row] = state.jobs[row]
+        moved = [affected[row] for row in sorted(affected)]
+        self._book(moved, -1)
+        adopt_tree(queues, tree)
+        for job in moved:
+            state.groups.attach(job)
+            for task in job.tasks:
+                state.pods.resolve(task, job)
+        self._book(moved, 1)
+
+    def _jobs_of(self, queue: Queue) -> list[Job]:
+        return [self.state.jobs[row] for row in sorted(queue.jobs)]
+
+    def _book(self, jobs: list[Job], sign: int) -> None:
+        for job in jobs:
+            book_tasks(self.state, job.tasks, sign)
 
 
 def put_queue(table: QueueTable, source: QueueObject) -> Queue:
@@ -40,7 +102,7 @@ def put_queue(table: QueueTable, source: QueueObject) -> Queue:
         ("deserved", deserved, -1),
     ):
         columns = {vocabulary.column(resource): amount for resource, amount in amounts.items()}
-        array = getattr(table, column)
+        array = getattr(table, column)  # after the columns: a new resource makes another array
         array[queue.row] = unset
         for index, amount in columns.items():
             array[queue.row, index] = amount
