@@ -132,17 +132,21 @@ def decode(pod: Pod, keys: Family, asks: Sequence[ContainerAsk]) -> list[tuple[s
     return [("", device) for segment in segments for device in segment]
 
 
+NO_CARD: Final = -1
+"""Position of a recorded card that the node does not report."""
+
+
 def slices_of(
     pairs: Iterable[tuple[str, Device]], cards: Sequence[CardSpec]
-) -> tuple[list[Slice], list[str]]:
-    """Recorded shares as slices of the node's *cards*, and the uuids that are not among them."""
+) -> tuple[list[Slice], list[Slice]]:
+    """Recorded shares as slices of the node's *cards*, and those of cards that are not among them."""
     position = {spec.uuid: at for at, spec in enumerate(cards)}
     slices: list[Slice] = []
-    lost: list[str] = []
+    lost: list[Slice] = []
     for container, device in pairs:
         at = position.get(device.uuid)
         if at is None:
-            lost.append(device.uuid)
+            lost.append(Slice(container, NO_CARD, device.uuid, device.memory_mib, device.cores))
             continue
         memory = device.memory_mib or cards[at].memory_mib  # 0 lets the container take all of it
         slices.append(Slice(container, at, device.uuid, memory, device.cores))

@@ -19,7 +19,14 @@ from typing import Final
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import CardRequest, Role, card_request, containers_of, peak
 from volcano_py.plugins.deviceshare.charges import ask_totals, bare_charge, charge_with, slice_totals, spelled
-from volcano_py.plugins.deviceshare.records import RecordError, decode, holds_of, slices_of, written_family
+from volcano_py.plugins.deviceshare.records import (
+    Device,
+    RecordError,
+    decode,
+    holds_of,
+    slices_of,
+    written_family,
+)
 from volcano_py.plugins.deviceshare.register import cards_of
 from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, PodShape, Slice
 from volcano_py.scheduler.model.kube.errors import Problem, child
@@ -88,16 +95,16 @@ class DeviceShareSource:
         request, _ = card_request(pod)
         if request is None:
             return None
-        if not cards:
-            return self._without_cards(pod, request)
-        keys = written_family(pod.metadata.annotations, cards[0].family)
+        keys = written_family(pod.metadata.annotations, cards[0].family if cards else "")
         if keys is None:
+            if not cards:
+                return self._without_cards(pod, request)
             return unknown_cards(request, cards, "the pod has no record of its cards")
         try:
             pairs = decode(pod, keys, request.asks)
         except RecordError as error:
-            return unknown_cards(request, cards, str(error))
-        return self._booked(pod, child(_NOTES, keys.allocated), *slices_of(pairs, cards))
+            return unknown_cards(request, cards, str(error)) if cards else None
+        return self._booked(pod, child(_NOTES, keys.allocated), pairs, cards)
 
     def _without_cards(self, pod: Pod, request: CardRequest) -> CardChoice | None:
         """A pod on a node that reports no cards: a plain whole card, or one whose cards are gone."""
@@ -105,18 +112,26 @@ class DeviceShareSource:
             return None
         return CardChoice((), (), charge_with(pod_request(pod), bare_charge(request)))
 
-    def _booked(self, pod: Pod, field: str, slices: list[Slice], lost: list[str]) -> CardChoice:
+    def _booked(
+        self, pod: Pod, field: str, pairs: list[tuple[str, Device]], cards: Sequence[CardSpec]
+    ) -> CardChoice:
         """What a readable record books; a card that is gone is named and keeps its charge."""
+        slices, lost = slices_of(pairs, cards)
         roles = {container.name: role for role, container, _ in containers_of(pod)}
         order = {name: at for at, name in enumerate(roles)}
-        slices.sort(
-            key=lambda part: order.get(part.container, len(order))
-        )  # records have orders of their own
-        problems = [Problem(field, f"card {uuid} is not on the node") for uuid in lost]
+
+        def start(part: Slice) -> int:  # records have orders of their own
+            return order.get(part.container, len(order))
+
+        slices.sort(key=start)
+        problems = [Problem(field, f"card {part.uuid} is not on the node") for part in lost if cards]
         if any(not part.container for part in slices):
             problems.append(Problem(field, "does not match what the containers ask; all of it is booked"))
-        held = slice_totals([(roles.get(part.container, Role.APP), part) for part in slices])
-        charge = None if lost else charge_with(pod_request(pod), spelled(held))
+        charge = None
+        if all(part.memory_mib for part in lost):
+            told = sorted([*slices, *lost], key=start)
+            held = slice_totals([(roles.get(part.container, Role.APP), part) for part in told])
+            charge = charge_with(pod_request(pod), spelled(held))
         return CardChoice(tuple(slices), holds_of(slices, roles), charge, tuple(problems))
 
     def _expected(self, cards: CardRequest) -> dict[str, int]:

@@ -17,7 +17,7 @@ from volcano_py.scheduler.model.classes import ClassTable, TaskClass
 from volcano_py.scheduler.model.jobs import Job, JobTable
 from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.queues import QueueTable
-from volcano_py.scheduler.model.resources import Ints, Rows32
+from volcano_py.scheduler.model.resources import Ints, Rows32, pad
 from volcano_py.scheduler.model.tasks import ALLOCATED, HOLDS_NODE, NOWHERE, Status, TaskTable
 
 _HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
@@ -245,18 +245,22 @@ class Accounts:
 
     def charge_of(self, batch: Batch, sign: int = 1) -> Ints:
         """(R,) what *batch* costs its queue and job, times *sign*; read only."""
+        extra: list[Ints] = []
+        if batch.klass.cards is not None:  # first, since a record may name resources that widen all vectors
+            extra = [self._card_charge(task, batch.klass) for task in batch.tasks.tolist()]
         times = sign * len(batch.tasks)
         total: Ints = batch.klass.charge if times == 1 else batch.klass.charge * times
-        if batch.klass.cards is None:
-            return total
-        for task in batch.tasks.tolist():
-            total = total + sign * self._card_charge(task, batch.klass)
+        for more in extra:
+            total = total + sign * pad(more, len(total))
         return total
 
     def charge_of_task(self, task: int) -> Ints:
         """(R,) what *task* costs its queue and job."""
         klass = self.classes[int(self.tasks.klass[task])]
-        return klass.charge if klass.cards is None else klass.charge + self._card_charge(task, klass)
+        if klass.cards is None:
+            return klass.charge
+        extra = self._card_charge(task, klass)  # first, as above
+        return klass.charge + extra
 
     def charges_of(self, tasks: Rows32) -> Ints:
         """(T, R) what each of *tasks* (T,) costs its queue and job."""

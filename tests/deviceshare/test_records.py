@@ -150,8 +150,18 @@ def test_a_card_that_is_gone_is_named_and_keeps_its_charge() -> None:
     choice = DeviceShareSource().recorded(pod, CARDS)
     assert choice is not None
     assert choice.holds == ()
-    assert choice.charge is None
+    assert choice.charge is not None
+    assert dict(choice.charge)["nvidia.com/gpumem"] == 600_000
     assert "GPU-9 is not on the node" in choice.problems[0].message
+
+
+def test_a_node_that_reports_no_cards_leaves_the_charge_as_recorded() -> None:
+    """Whole cards were charged by the size of the card that was given, and still are."""
+    pod = make_pod(container("a", gpu=1, gpucores=10), on="n", notes={INIT: "GPU-9,NVIDIA,600,10:;"})
+    choice = DeviceShareSource().recorded(pod, ())
+    assert choice is not None
+    assert (choice.slices, choice.holds, choice.problems) == ((), (), ())
+    assert dict(choice.charge or ())["nvidia.com/gpumem"] == 600_000
 
 
 def test_the_starting_order_counts_not_that_of_the_record() -> None:
