@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -11,6 +11,20 @@ from volcano_py.crds.messages import validation_messages
 from volcano_py.crds.objects import parse_object
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
 from volcano_py.scheduler.model.kube.objects import decode
+
+_WITHOUT_NAMESPACE: Final = frozenset(
+    [
+        "Node",
+        "Queue",
+        "PriorityClass",
+        "Namespace",
+        "PersistentVolume",
+        "StorageClass",
+        "CSINode",
+        "CSIDriver",
+    ]
+)
+"""Kinds that the state takes in and that live outside namespaces."""
 
 
 def decode_object(document: Mapping[str, Any]) -> object | None:
@@ -33,3 +47,12 @@ def _decoded(document: Mapping[str, Any]) -> object | None:
             *(Problem(path, message) for path, message in validation_messages(error))
         ) from error
     return parsed if parsed is not None else decode(document)
+
+
+def identity_of(document: Mapping[str, Any]) -> tuple[str, str]:
+    """Kind and key of a document that can't be decoded, as far as it says."""
+    meta = document.get("metadata")
+    name = str(meta.get("name") or "") if isinstance(meta, Mapping) else ""
+    space = str(meta.get("namespace") or "default") if isinstance(meta, Mapping) else ""
+    kind = str(document.get("kind") or "Object")
+    return kind, name if kind in _WITHOUT_NAMESPACE else f"{space}/{name}"

@@ -1,8 +1,19 @@
 """The engine: a function of (cluster state, configuration, clock) to decisions.
 
-A cycle: open a session (plugins hang their functions), run the configured actions in order, close
-(reservations, PodGroup phases and conditions). The same engine runs in the scheduler, in ``plan`` and
-in the simulator; whoever drives it feeds objects in and carries decisions out.
+A cycle, and where each step is decided:
+
+    open      framework/session.py       plugins hang functions on extension points (framework/points.py);
+              framework/reservations.py  room kept for waiting gangs is promised again
+    enqueue   actions/enqueue.py         which groups are let through the gate
+    allocate  actions/allocate.py        who starts on what is idle, queue by queue, gangs whole
+    preempt   actions/preempt.py         who starts in place of less important work of its own queue
+    reclaim   actions/reclaim.py         which queues take back what others have borrowed
+    backfill  actions/backfill.py        pods that ask for nothing
+    close     framework/reservations.py  gangs that wait keep their room;
+              framework/close.py         phases and conditions of PodGroups
+
+The configuration says which actions run, and in which order. Whoever drives the engine (the scheduler,
+``plan``, the simulator) feeds objects in and carries decisions out.
 """
 
 from __future__ import annotations
@@ -12,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.crds.schedulerconfig import SchedulerConfig
-from volcano_py.scheduler.decoding import decode_object
+from volcano_py.scheduler.decoding import decode_object, identity_of
 from volcano_py.scheduler.framework.close import GroupStatus, close_jobs
 from volcano_py.scheduler.framework.decision import Decision
 from volcano_py.scheduler.framework.placement import Placer
@@ -25,19 +36,6 @@ from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
 
 SCHEDULER_NAMES: Final = ("volcano-py", "volcano")
-_WITHOUT_NAMESPACE: Final = frozenset(
-    (
-        "Node",
-        "Queue",
-        "PriorityClass",
-        "Namespace",
-        "PersistentVolume",
-        "StorageClass",
-        "CSINode",
-        "CSIDriver",
-    )
-)
-"""Kinds that the state takes in and that live outside namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,10 @@ class Engine:
     """One scheduler's mind.
 
     Attributes:
-        state: the cluster as known.
         config: the configuration in force.
+        plugins, actions: as configured; they live as long as the engine.
+        state: the cluster as known.
+        placer: what is kept about nodes from cycle to cycle.
     """
 
     def __init__(
@@ -86,28 +86,6 @@ class Engine:
         self.actions = make_actions(config)
         self.state = ClusterState(scheduler_names, card_source=self._card_source(), tie_key=tie_key)
         self.placer = Placer(self.state)
-
-    def apply(self, document: Mapping[str, Any]) -> list[Problem]:
-        """Take in one Kubernetes object as a document (as read from YAML or JSON).
-
-        Returns:
-            What is wrong with it. A wrong object counts as absent; everything else goes on.
-        """
-        try:
-            item = decode_object(document)
-        except ObjectError as error:
-            kind, key = _identity(document)
-            self.state.delete(kind, key)
-            return self.state.mark(kind, key, list(error.problems))
-        return [] if item is None else self.state.upsert(item)
-
-    def delete(self, kind: str, key: str) -> None:
-        """The object *kind* *key* ("namespace/name", or the name) is gone."""
-        self.state.delete(kind, key)
-
-    def settle(self, now: float) -> None:
-        """Let the cluster carry out what was decided: bound pods run, evicted ones are gone."""
-        self.state.settle(now)
 
     def cycle(self, now: float) -> CycleResult:
         """One cycle at *now* (epoch seconds)."""
@@ -136,18 +114,31 @@ class Engine:
             session.shares,
         )
 
+    def apply(self, document: Mapping[str, Any]) -> list[Problem]:
+        """Take in one Kubernetes object as a document (as read from YAML or JSON).
+
+        Returns:
+            What is wrong with it. A wrong object counts as absent; everything else goes on.
+        """
+        try:
+            item = decode_object(document)
+        except ObjectError as error:
+            kind, key = identity_of(document)
+            self.state.delete(kind, key)
+            return self.state.mark(kind, key, list(error.problems))
+        return [] if item is None else self.state.upsert(item)
+
+    def delete(self, kind: str, key: str) -> None:
+        """The object *kind* *key* ("namespace/name", or the name) is gone."""
+        self.state.delete(kind, key)
+
+    def settle(self, now: float) -> None:
+        """Let the cluster carry out what was decided: bound pods run, evicted ones are gone."""
+        self.state.settle(now)
+
     def _card_source(self) -> CardSource | None:
         for plugin in self.plugins:
             source = plugin.card_source()
             if source is not None:
                 return source
         return None
-
-
-def _identity(document: Mapping[str, Any]) -> tuple[str, str]:
-    """Kind and key of a document that can't be decoded, as far as it says."""
-    meta = document.get("metadata")
-    name = str(meta.get("name") or "") if isinstance(meta, Mapping) else ""
-    space = str(meta.get("namespace") or "default") if isinstance(meta, Mapping) else ""
-    kind = str(document.get("kind") or "Object")
-    return kind, name if kind in _WITHOUT_NAMESPACE else f"{space}/{name}"
