@@ -14,6 +14,7 @@ from volcano_py.scheduler.framework.action import Action
 from volcano_py.scheduler.framework.agenda import Agenda
 from volcano_py.scheduler.framework.filling import Worksheet, place, take_members, worksheet
 from volcano_py.scheduler.framework.session import Session
+from volcano_py.scheduler.framework.singles import Singles
 from volcano_py.scheduler.framework.stalemate import Stalemate
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
@@ -31,6 +32,7 @@ class AllocateAction(Action):
             return
         agenda = Agenda(session, waiting)
         sheets: dict[int, Worksheet] = {}
+        singles = Singles(session, self.name)
         stalemate = Stalemate(session)
         while (queue := agenda.next_queue()) is not None:
             refusal = session.overused(queue)
@@ -45,12 +47,17 @@ class AllocateAction(Action):
             if sheet is None:
                 session.reservations.release(job)
                 sheet = sheets[job.row] = worksheet(session, job)
-            if attempt(session, job, queue, sheet, self.name):
+            if singles.turn(job, queue, sheet):
+                more = bool(sheet.waiting)
+            else:
+                more = attempt(session, job, queue, sheet, self.name)
+            if more:
                 agenda.push(job)
             elif stalemate.reached(job, agenda.left()):
                 stalemate.refuse(agenda.left())
                 return
             agenda.push_queue(queue)
+        singles.finish()
 
 
 def candidates(session: Session) -> list[Job]:

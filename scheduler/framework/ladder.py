@@ -126,6 +126,11 @@ class Ladder:
                 self._compute(state, stale)
         self._epochs = (nodes.static_epoch, nodes.epoch)
 
+    @property
+    def is_full(self) -> bool:
+        """No node takes another pod."""
+        return not (len(self.head) and self.head.max() > UNFIT)
+
     def take(self, state: ClusterState, count: int) -> list[int]:
         """Positions of the nodes for the next *count* pods, best first at each step; fewer if full.
 

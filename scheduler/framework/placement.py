@@ -75,6 +75,14 @@ class Placer:
             self._trim()
         return found
 
+    def climbable(self, klass: TaskClass) -> Ladder | None:
+        """The ladder of *klass* if its pods can be placed ahead of the books; else None."""
+        if klass.cards is not None:
+            return None
+        ladder = self.ladder(klass)
+        rules = ladder.rules
+        return ladder if ladder.rungs > 1 and not (rules.cluster or rules.relative) else None
+
     def fill(
         self, statement: Statement, klass: TaskClass, tasks: Rows32, *, within: Mask | None = None
     ) -> int:

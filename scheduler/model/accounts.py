@@ -24,7 +24,12 @@ _HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
 _ALLOCATED: Final = tuple(bool(x) for x in ALLOCATED)
 # Looking a member up on its enum costs as much as a small array operation; these are asked for every pod.
 _STATUSES: Final = tuple(Status)
-_PENDING, _PIPELINED, _RELEASING = Status.PENDING, Status.PIPELINED, Status.RELEASING
+_PENDING, _PIPELINED, _BINDING, _RELEASING = (
+    Status.PENDING,
+    Status.PIPELINED,
+    Status.BINDING,
+    Status.RELEASING,
+)
 
 
 Choices = Sequence[CardChoice | None] | None
@@ -120,6 +125,47 @@ class Accounts:
         for status, sign in ((Status.ALLOCATED, -1), (Status.BINDING, 1)):
             job.counts[status] += sign * len(rows)
             self._book_roles(job, rows, status, sign)
+
+    def start(self, job: Job, task: int, klass: TaskClass, sign: int) -> None:
+        """Pending *task* of *job* is given a place still to be named (1), or not after all (-1).
+
+        Job and queues are booked as for a bind, the node by ``arrive``.
+        """
+        tasks, queues, charge = self.tasks, self.queues, klass.charge * sign
+        self._count_start(job, task, klass, sign)
+        self.jobs.allocated[job.row] += charge
+        firm = not tasks.interruptible[task]
+        for row in queues[job.queue].path:
+            queues.pending[row] -= charge
+            queues.allocated[row] += charge
+            if firm:
+                queues.firm[row] += charge
+        queues.epoch += 1
+        self.jobs.changed.add(job.row)
+
+    def _count_start(self, job: Job, task: int, klass: TaskClass, sign: int) -> None:
+        job.standing += sign
+        job.pending_best_effort -= sign * klass.best_effort
+        role = self.tasks.roles[task]
+        for counts in (job.counts, job.role_counts[role]) if role else (job.counts,):
+            counts[_PENDING] -= sign
+            counts[_BINDING] += sign
+        if sign < 0:
+            job.pending.add(task)
+            self.jobs.with_pending.add(job.row)
+            return
+        job.pending.remove(task)
+        if not job.pending:
+            self.jobs.with_pending.discard(job.row)
+
+    def arrive(self, klass: TaskClass, tasks: Rows32, nodes: Rows32) -> None:
+        """Book the nodes of started *tasks* (k,), of any jobs; they are ``BINDING`` from now on."""
+        self.tasks.status[tasks] = _BINDING
+        self.tasks.node[tasks] = nodes
+        batch = Batch(tasks, klass, None, _BINDING, nodes)
+        self._book_nodes(batch, 1)
+        for observer in self.observers:
+            observer.booked(batch, 1)
 
     def _choices(self, batch: Batch) -> Choices:
         if batch.klass.cards is None:
