@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from volcano_py.crds.arguments import Arguments, ConfigError
-from volcano_py.scheduler.framework.gate import GateBooks
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.queue_rules import Owed, QueueRules, queue_claims
 from volcano_py.scheduler.framework.quota import reach, stated_entitlement
@@ -44,13 +43,11 @@ class CapacityPlugin(Plugin):
             raise ConfigError(
                 f'plugin capacity: argument "{RECLAIM_LEVEL}" must be 0 or more, not {self.reclaim_level}'
             )
-        self.books = GateBooks()
 
     def open(self, session: Session) -> None:
         """Work out this cycle's shares and hang the rules of sharing."""
-        self.books.attach(session)
         what = owed(session.state, self.firm_borrow, self.reclaim_level)
-        QueueRules(session, self.name, what, self.books).hang(session)
+        QueueRules(session, self.name, what).hang(session)
 
 
 def owed(state: ClusterState, firm_borrow: bool, reclaim_level: int) -> Owed:

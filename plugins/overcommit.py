@@ -14,7 +14,6 @@ import numpy as np
 
 from volcano_py.crds.arguments import Arguments, ConfigError
 from volcano_py.crds.quantity import format_base
-from volcano_py.scheduler.framework.gate import GateBooks
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Vote
 from volcano_py.scheduler.framework.refusal import Refusal
@@ -43,15 +42,14 @@ class OvercommitPlugin(Plugin):
             raise ConfigError(
                 f'plugin overcommit: argument "{FACTOR}" must be 1 or more, not {self.factor:g}'
             )
-        self.books = GateBooks()
 
     def open(self, session: Session) -> None:
         """Hang the vote; amounts are looked at when somebody asks."""
         self._session = session
         self._idle: tuple[int, Ints] | None = None
+        self.books = session.gate
         self.books.attach(session)
         session.points.job_enqueueable.add(self.name, self.lets_in)
-        session.points.job_enqueued.add(self.name, self.books.admitted)
 
     def lets_in(self, job: Job) -> Vote | Refusal:
         """Whether the cluster could take the minimum of *job* besides those already admitted."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from volcano_py.crds.arguments import Arguments
-from volcano_py.scheduler.framework.gate import GateBooks
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.queue_rules import Owed, QueueRules, queue_claims
 from volcano_py.scheduler.framework.quota import proportional_deserved, proportional_entitlement, reach
@@ -35,12 +34,10 @@ class ProportionPlugin(Plugin):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.firm_borrow = arguments.get_bool(FIRM_BORROW, False)
-        self.books = GateBooks()
 
     def open(self, session: Session) -> None:
         """Work out this cycle's shares and hang the rules of sharing."""
-        self.books.attach(session)
-        QueueRules(session, self.name, owed(session.state, self.firm_borrow), self.books).hang(session)
+        QueueRules(session, self.name, owed(session.state, self.firm_borrow)).hang(session)
 
 
 def owed(state: ClusterState, firm_borrow: bool) -> Owed:

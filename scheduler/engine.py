@@ -26,6 +26,7 @@ from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.decoding import decode_object, identity_of
 from volcano_py.scheduler.framework.close import GroupStatus, close_jobs
 from volcano_py.scheduler.framework.decision import Decision
+from volcano_py.scheduler.framework.gate import GateBooks
 from volcano_py.scheduler.framework.placement import Placer
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.framework.registry import make_actions, make_plugins
@@ -86,6 +87,7 @@ class Engine:
         self.actions = make_actions(config)
         self.state = ClusterState(scheduler_names, card_source=self._card_source(), tie_key=tie_key)
         self.placer = Placer(self.state)
+        self.gate = GateBooks()
 
     def cycle(self, now: float) -> CycleResult:
         """One cycle at *now* (epoch seconds)."""
@@ -96,7 +98,7 @@ class Engine:
 
     def open(self, now: float) -> Session:
         """The session of a cycle at *now*, for those who run actions themselves."""
-        session = Session(self.state, self.config, self.placer, now)
+        session = Session(self.state, self.config, self.placer, now, self.gate)
         session.open(self.plugins)
         return session
 

@@ -56,6 +56,7 @@ class GateBooks:
     """
 
     def __init__(self) -> None:
+        self._session: Session | None = None
         self._state: ClusterState | None = None
         self._entries: dict[int, Entry] = {}
         self._stale: set[int] = set()
@@ -64,7 +65,13 @@ class GateBooks:
         self.coming_total: Ints = np.zeros(0, np.int64)
 
     def attach(self, session: Session) -> None:
-        """Follow *session*'s cluster; at its end, remember who was touched."""
+        """Follow *session*'s cluster and who is admitted; at its end, remember who was touched.
+
+        Every plugin that asks attaches; once a session is enough.
+        """
+        if self._session is session:
+            return
+        self._session = session
         state = session.state
         if self._state is not state:
             self._state = state
@@ -72,6 +79,7 @@ class GateBooks:
             self._stale = {job.row for job in state.jobs.live()}
         self._seen_epoch = -1
         session.points.closing.add("gate", self._remember)
+        session.points.job_enqueued.add("gate", self.admitted)
 
     def refresh(self) -> None:
         """Bring the books up to date with everything that was booked."""

@@ -41,6 +41,11 @@ class Rules:
     relative: tuple[Scorer, ...]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What decides a row, by name."""
+        return tuple(rule.name for rule in (*self.static, *self.local, *self.scorers))
+
+    @property
     def rungs(self) -> int:
         """How many pods ahead a row can be known."""
         by_amounts = not self.local and all(s.scope <= Scope.AMOUNTS for s in self.scorers)
@@ -82,6 +87,8 @@ class Ladder:
 
     Attributes:
         order: (n,) live node rows in tie order.
+        rules: what is asked, as of the session it was asked in last.
+        asked_in: number of that session.
         head: (n,) score of the next pod, ``UNFIT`` where it doesn't fit.
         rung: (n,) rungs climbed since the row was computed.
     """
@@ -99,6 +106,7 @@ class Ladder:
         self._position: Rows32 = np.zeros(0, np.int32)
         self._epochs: tuple[int, int] = (-1, -1)
         self._generation = -1
+        self.asked_in = -1
 
     @property
     def rungs(self) -> int:
@@ -118,7 +126,8 @@ class Ladder:
     def refresh(self, state: ClusterState, rules: Rules, generation: int) -> None:
         """Bring every row up to date; *generation* changes when *rules* may have."""
         nodes = state.nodes
-        if self._epochs[0] != nodes.static_epoch or self._generation != generation:
+        changed = self._generation != generation or rules.names != self.rules.names
+        if changed or self._epochs[0] != nodes.static_epoch:
             self._rebuild(state, rules, generation)
         elif self._epochs[1] != nodes.epoch:
             stale = np.flatnonzero(nodes.version[self.order] != self._seen)

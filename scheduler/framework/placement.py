@@ -37,6 +37,7 @@ class Placer:
         self.state = state
         self._ladders: OrderedDict[int, Ladder] = OrderedDict()
         self._generation = 0
+        self._sessions = 0
         self._signature: tuple[object, ...] = ()
         self._refusals: dict[int, tuple[TaskClass, int, Refusal]] = {}
         self._cells = 0
@@ -49,6 +50,7 @@ class Placer:
         self._checks = [entry.call for entry in points.predicate]
         self._scorers = [entry.call for entry in points.node_order]
         self._session = session
+        self._sessions += 1
         names = tuple((e.plugin, e.call.name) for e in (*points.predicate, *points.node_order))
         if names != self._signature:
             self._signature = names
@@ -66,7 +68,9 @@ class Placer:
             self._cells -= 0 if found is None else found.cells
             found = self._ladders[klass.row] = Ladder(klass)
         self._ladders.move_to_end(klass.row)
-        if not found.is_current(self.state, self._generation):
+        if found.asked_in != self._sessions or not found.is_current(self.state, self._generation):
+            # A new session's functions take the place of the old ones, whose sessions are over.
+            found.asked_in = self._sessions
             rules = rules_for(klass, self._checks, self._scorers)
             self._cells -= found.cells
             found.refresh(self.state, rules, self._generation)

@@ -18,7 +18,7 @@ import numpy as np
 
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.claim import Claim
-from volcano_py.scheduler.framework.gate import GateBooks, is_firm
+from volcano_py.scheduler.framework.gate import is_firm
 from volcano_py.scheduler.framework.points import Key, Vote
 from volcano_py.scheduler.framework.quota import Claims, Levels, fitting, guarantees
 from volcano_py.scheduler.framework.refusal import NO_LIMIT, Refusal, Room
@@ -59,8 +59,8 @@ class Owed:
 class QueueRules:
     """The rules of one cycle."""
 
-    def __init__(self, session: Session, plugin: str, owed: Owed, books: GateBooks) -> None:
-        self.plugin, self.owed, self.books = plugin, owed, books
+    def __init__(self, session: Session, plugin: str, owed: Owed) -> None:
+        self.plugin, self.owed, self.books = plugin, owed, session.gate
         self.shares = owed.shares
         self._state = session.state
         self._aside, self._aside_firm = amounts_aside(session.state)
@@ -77,6 +77,7 @@ class QueueRules:
         """Register everything and publish the shares."""
         points, name = session.points, self.plugin
         session.shares = self.shares
+        self.books.attach(session)
         points.allocatable.add(name, self.room)
         points.preemptive.add(name, self.may_take)
         points.queue_order.add(name, self.order_key)
@@ -84,7 +85,6 @@ class QueueRules:
         points.reclaimable.add(name, self.gives_up)
         points.protects.add(name, self.keeps)
         points.job_enqueueable.add(name, self.lets_in)
-        points.job_enqueued.add(name, self.books.admitted)
 
     # -- amounts --------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.framework.decision import Decision
+from volcano_py.scheduler.framework.gate import GateBooks
 from volcano_py.scheduler.framework.placement import Placer
 from volcano_py.scheduler.framework.points import (
     Key,
@@ -49,7 +50,7 @@ class Session:
     Attributes:
         state, config, now: what the cycle is a function of (*now* in epoch seconds).
         points: the extension points with this configuration's functions.
-        placer: placement, shared by all cycles.
+        placer, gate: placement, and what waits behind the gate; shared by all cycles.
         shares: what queues are owed; None without a share plugin.
         refusals: task -> why it was not placed.
         job_refusals: job row -> why the job as a whole waits.
@@ -58,8 +59,16 @@ class Session:
         reservations: room kept from earlier cycles.
     """
 
-    def __init__(self, state: ClusterState, config: SchedulerConfig, placer: Placer, now: float) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        config: SchedulerConfig,
+        placer: Placer,
+        now: float,
+        gate: GateBooks | None = None,
+    ) -> None:
         self.state, self.config, self.placer, self.now = state, config, placer, now
+        self.gate = gate or GateBooks()
         self._tiers = {
             option.name: (tier, option) for tier, block in enumerate(config.tiers) for option in block.plugins
         }
