@@ -35,7 +35,7 @@ class ConformancePlugin(Plugin):
     def ordinary(self, claim: Claim, victims: Rows32) -> Mask:
         """(V,) those the cluster can do without."""
         del claim
-        return ~self._tasks.critical[victims]
+        return ~(self._tasks.critical[victims] | self._tasks.system[victims])
 
     def critical(self, claim: Claim, victims: Rows32) -> tuple[Mask, str]:
         """(V,) True where protected, and why."""

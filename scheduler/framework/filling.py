@@ -147,7 +147,12 @@ def worksheet(session: Session, job: Job) -> Worksheet:
 
 
 def take_members(session: Session, job: Job, sheet: Worksheet) -> list[int]:
-    """Off the sheet: what the gang lacks (role minimums first), or one more if it is whole."""
+    """Off the sheet: what the gang lacks (role minimums first), or one more if it is whole.
+
+    Pods without requests come last on the sheet; those a whole gang does not need are backfill's.
+    """
+    if sheet.waiting and session.state.tasks.best_effort[sheet.waiting[0]] and session.job_ready(job):
+        sheet.waiting.clear()
     lacking = 1 if session.job_ready(job) else max(job.min_member - job.ready() - job.waiting(), 1)
     if job.roles_enforced and not session.job_ready(job):
         return _with_roles(session, job, sheet, lacking)

@@ -81,8 +81,8 @@ class Singles:
             return None
         if job.ready() + 1 < job.min_member:
             return None
-        task = sheet.waiting[0]
-        return None if task in self._session.state.tasks.nominated else task
+        task, tasks = sheet.waiting[0], self._session.state.tasks
+        return None if task in tasks.nominated or tasks.best_effort[task] else task
 
     def _place(self, job: Job, queue: Queue, task: int) -> bool:
         session, state = self._session, self._session.state

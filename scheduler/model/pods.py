@@ -33,6 +33,7 @@ ROLE: Final = "volcano.sh/task-spec"
 TASK_PRIORITY: Final = "volcano.sh/task-priority"
 CHECKPOINT: Final = "volcano-py.io/last-checkpoint"
 CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+SYSTEM_NAMESPACE: Final = "kube-system"
 CRITICAL_PRIORITY: Final = 2_000_000_000
 DEFAULT_PRIORITY: Final = 1
 
@@ -69,6 +70,13 @@ def as_seconds(text: str | None) -> float | None:
         return parse_duration(text)
     except ValueError:
         return None
+
+
+def _resizes(pod: Pod) -> bool:
+    """Some container's amounts are being changed in place, which its status tells of."""
+    status = pod.status
+    containers = (*status.container_statuses, *status.init_container_statuses)
+    return any(one.resources is not None or one.allocated_resources for one in containers)
 
 
 def status_of(pod: Pod) -> Status:
@@ -109,6 +117,9 @@ class PodIntake:
         batches, at a fraction of the cost of one at a time.
         """
         known = self.state.tasks.index.get(pod.key)
+        if known is not None and self._only_moved(known, pod):
+            self._move(known, pod)
+            return
         self.state.doubts.pop(f"Pod {pod.key}", None)
         assumed = held = kept = None
         if known is not None:
@@ -126,6 +137,32 @@ class PodIntake:
             self._stand(task, assumed)
         self._nominate(task, pod, kept)
         self._enter(task, None if assumed is None else held)
+
+    def _only_moved(self, task: int, pod: Pod) -> bool:
+        """Nothing of *pod* is new but how far it has come: the usual event."""
+        tasks = self.state.tasks
+        old = tasks.pods[task]
+        if old is None or tasks.uids[task] != pod.uid or old.spec != pod.spec:
+            return False
+        if _resizes(old) or _resizes(pod):
+            return False
+        meta, before = pod.metadata, old.metadata
+        return meta.labels == before.labels and meta.annotations == before.annotations
+
+    def _move(self, task: int, pod: Pod) -> None:
+        """Note how far *pod* has come; its place, class and cards are as before."""
+        self.flush()
+        tasks, status = self.state.tasks, status_of(pod)
+        if self._is_irrelevant(pod, status, self.is_ours(pod)):
+            self.remove(task)
+            return
+        tasks.pods[task] = pod
+        if not tasks.started[task]:
+            tasks.started[task] = pod.status.start_time or 0.0
+        if status != tasks.status[task] and self._assumed(task, pod) is None:
+            nodes = tasks.node[task : task + 1].copy() if pod.spec.node_name else None
+            self.state.accounts.move([task], status, nodes)
+        self._nominate(task, pod, tasks.nominated.get(task))
 
     def flush(self) -> None:
         """Book what ``upsert`` has written."""
@@ -263,6 +300,7 @@ class PodIntake:
         tasks.gated[task] = bool(pod.spec.scheduling_gates)
         tasks.priority[task] = self.priority_of(pod)
         tasks.critical[task] = self._is_critical(pod)
+        tasks.system[task] = meta.namespace == SYSTEM_NAMESPACE
         if TASK_PRIORITY in meta.annotations and stated_priority(pod) is None:
             state.doubt("Pod", pod.key, [_NO_PRIORITY])
         job = self._job_of(pod) if ours else None
@@ -306,9 +344,7 @@ class PodIntake:
 
     def _is_critical(self, pod: Pod) -> bool:
         return (
-            pod.spec.priority_class_name in CRITICAL_CLASSES
-            or pod.metadata.namespace == "kube-system"
-            or (pod.spec.priority or 0) >= CRITICAL_PRIORITY
+            pod.spec.priority_class_name in CRITICAL_CLASSES or (pod.spec.priority or 0) >= CRITICAL_PRIORITY
         )
 
 

@@ -40,19 +40,12 @@ class Status(IntEnum):
     UNKNOWN = 9
 
 
-def _flags(*statuses: Status) -> Mask:
-    flags = np.zeros(len(Status), np.bool_)
-    flags[list(statuses)] = True
-    return flags
-
-
-HOLDS_NODE: Final = _flags(
-    Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING, Status.RELEASING, Status.UNKNOWN
-)
-"""Statuses whose request is in the node's ``used``, by status."""
-ALLOCATED: Final = _flags(Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING)
-"""Volcano's allocated-status."""
-SCHEDULED: Final = _flags(Status.BINDING, Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
+_STAYS: Final = (Status.ALLOCATED, Status.BINDING, Status.BOUND, Status.RUNNING)
+ALLOCATED: Final[Mask] = np.isin(np.arange(len(Status)), _STAYS)
+"""By status: Volcano's allocated-status."""
+HOLDS_NODE: Final = tuple(s in (*_STAYS, Status.RELEASING, Status.UNKNOWN) for s in Status)
+"""By status: the request is in the node's ``used``. A tuple, since it is asked for every batch."""
+SCHEDULED: Final = (Status.BINDING, Status.BOUND, Status.RUNNING, Status.SUCCEEDED, Status.FAILED)
 """What PodGroup phases count as scheduled (decided binds included)."""
 
 
@@ -68,7 +61,8 @@ class TaskTable(Rows):
         created, started: (T,) epoch seconds; 0 where unknown.
         checkpoint: (T,) epoch seconds of the last checkpoint the pod reported, else 0.
         interruptible: (T,) may be a victim and may borrow (after pod, PodGroup, queue; resolved).
-        critical: (T,) critical priority class or kube-system: never a victim.
+        critical: (T,) critical priority class: never a victim.
+        system: (T,) in kube-system, which the plugin conformance protects.
         gated: (T,) has scheduling gates.
         min_run_s: (T,) seconds a task must have run before it may be a victim.
         best_effort: (T,) asks for no resource.
@@ -93,6 +87,7 @@ class TaskTable(Rows):
         "checkpoint": Column(np.float64),
         "interruptible": Column(np.bool_),
         "critical": Column(np.bool_),
+        "system": Column(np.bool_),
         "gated": Column(np.bool_),
         "min_run_s": Column(np.float64),
         "best_effort": Column(np.bool_),
@@ -108,6 +103,7 @@ class TaskTable(Rows):
     checkpoint: NDArray[np.float64]
     interruptible: Mask
     critical: Mask
+    system: Mask
     gated: Mask
     min_run_s: NDArray[np.float64]
     best_effort: Mask

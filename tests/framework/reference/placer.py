@@ -87,6 +87,11 @@ def asked(pod: Document) -> dict[str, int]:
     return {**found, "pods": 1000}
 
 
+def asks_nothing(pod: Document) -> bool:
+    """Asks for no resource and no card."""
+    return asked(pod).keys() == {"pods"} and ask_of(pod) is None
+
+
 def scored(pod: Document) -> tuple[int, int]:
     """CPU and memory that scores count: a container that says nothing gets a little."""
     wanted = asked(pod)
@@ -133,8 +138,11 @@ class PlainPlacer:
         """Place pods of *job* until it is whole, or nothing; whether more are worth trying.
 
         Each is tried in its turn; those that found no place are tried again in their order if others
-        have been placed since.
+        have been placed since. Pods that ask for nothing are left alone once the gang is whole without
+        them: they are backfill's.
         """
+        if job.placed >= job.least and job.waiting and asks_nothing(job.waiting[0]):
+            return False
         mark = len(self.cluster.placed), len(self.held), dict(self.chosen), job.placed
         while job.has_more():
             pod = job.waiting.pop(0)
@@ -332,16 +340,27 @@ class Gang:
 
     def has_more(self) -> bool:
         """Somebody has not been tried, or not since others were placed."""
+        self.leave_to_backfill()
         if not self.waiting and any(placed < self.placed for _, placed in self.tried):
             self.waiting = [pod for pod, _ in self.tried]
             self.tried = []
+            self.leave_to_backfill()
         return bool(self.waiting)
+
+    def leave_to_backfill(self) -> None:
+        """A whole gang places no more pods that ask for nothing: they have an action of their own."""
+        if self.placed >= self.least:
+            self.waiting = [pod for pod in self.waiting if not is_bare(pod)]
 
     @staticmethod
     def pod_rank(pod: Document) -> tuple[object, ...]:
         """Those that ask something first; priority, number at the name's end."""
-        bare = asked(pod) == {"pods": 1000}
-        return bare, -PRIORITIES[pod["spec"]["priorityClassName"]], int(name(pod).rsplit("-", 1)[1])
+        return is_bare(pod), -PRIORITIES[pod["spec"]["priorityClassName"]], int(name(pod).rsplit("-", 1)[1])
+
+
+def is_bare(pod: Document) -> bool:
+    """Asks for nothing but to be a pod."""
+    return asked(pod) == {"pods": 1000}
 
 
 def claims(pod: Document) -> list[str]:
