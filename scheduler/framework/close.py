@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULED_CONDITION: Final = "Scheduled"
-_SCHEDULED: Final = tuple(int(s) for s in Status if SCHEDULED[s])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def _phase(session: Session, job: Job, *, refused: bool) -> str:
     """The phase by its pods; who waits at the gate or behind it stays there."""
     if job.phase == COMPLETED:
         return COMPLETED
-    scheduled = sum(job.counts[s] for s in _SCHEDULED) + job.count(Status.RELEASING)
+    scheduled = sum(job.counts[s] for s in SCHEDULED) + job.count(Status.RELEASING)
     if (scheduled and scheduled >= job.min_member) or (not job.tasks and job.min_member == 0):
         return _running_or_completed(job)
     if job.count(Status.RUNNING) and refused:

@@ -20,7 +20,6 @@ from volcano_py.scheduler.model.queues import QueueTable
 from volcano_py.scheduler.model.resources import Ints, Rows32, pad
 from volcano_py.scheduler.model.tasks import ALLOCATED, HOLDS_NODE, NOWHERE, Status, TaskTable
 
-_HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
 _ALLOCATED: Final = tuple(bool(x) for x in ALLOCATED)
 # Looking a member up on its enum costs as much as a small array operation; these are asked for every pod.
 _STATUSES: Final = tuple(Status)
@@ -181,7 +180,7 @@ class Accounts:
 
     def book(self, batch: Batch, sign: int) -> None:
         """Add (1) or take away (-1) everything *batch* stands for."""
-        if _HOLDS[batch.status] or batch.status == _PIPELINED:
+        if HOLDS_NODE[batch.status] or batch.status == _PIPELINED:
             self._book_nodes(batch, sign)
         if batch.job is not None:
             self._book_job(batch, batch.job, sign)
@@ -272,7 +271,7 @@ class Accounts:
         status = batch.status
         if status == _PENDING:
             columns = [queues.pending]
-        elif _HOLDS[status]:
+        elif HOLDS_NODE[status]:
             columns = [queues.allocated]
             if status == _RELEASING:
                 columns.append(queues.releasing)

@@ -45,7 +45,6 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _MEMO: Final = "coupling"
 _SPARE: Final = 1024
 """Terms and profiles without a user that are kept before anything is swept."""
-_HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
 
 Profile = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -166,7 +165,7 @@ class Coupling:
             placed.term.repellers += count
         for term in speech.wished_terms:
             term.wishers += count
-        if _HOLDS[batch.status] or batch.status == Status.PIPELINED:
+        if HOLDS_NODE[batch.status] or batch.status == Status.PIPELINED:
             rows, times = by_node(batch.nodes)
             self._book(speech, batch.status, rows, times * sign)
 

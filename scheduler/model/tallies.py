@@ -16,7 +16,6 @@ from volcano_py.scheduler.model.tasks import HOLDS_NODE, Status
 
 _FEW: Final = 64
 """Nodes up to which a dict is kept; a lookup of all of them then costs about 10 us."""
-_HOLDS: Final = tuple(bool(x) for x in HOLDS_NODE)
 
 
 class NodeCounts:
@@ -143,7 +142,7 @@ class Tally:
     def _books(self, status: Status) -> tuple[NodeCounts, ...]:
         if status == Status.PIPELINED:
             return (self.promised,)
-        if not _HOLDS[status]:
+        if not HOLDS_NODE[status]:
             return ()
         return (self.holding, self.leaving) if status == Status.RELEASING else (self.holding,)
 
