@@ -43,7 +43,8 @@ class Rules:
     @property
     def names(self) -> tuple[str, ...]:
         """What decides a row, by name."""
-        return tuple(rule.name for rule in (*self.static, *self.local, *self.scorers))
+        checks = (check.name for check in (*self.static, *self.local))
+        return (*checks, *(scorer.name for scorer in self.scorers))
 
     @property
     def rungs(self) -> int:
