@@ -60,7 +60,7 @@ class PodFilters:
         for term in self.coupling.speech(klass).selected_by:
             for key, tally in term.repelled.items():
                 if tally:
-                    here = tally.present(capacity, future=view.future)
+                    here = tally.taken(capacity, future=view.future)
                     mask &= self.coupling.over_domains(here, key)[view.rows] == 0
         return mask
 
@@ -68,8 +68,8 @@ class PodFilters:
         """None of the pods that the class must be away from lies in the node's domains."""
         mask = np.ones(len(view.rows), np.bool_)
         for placed in self.coupling.speech(klass).anti_affinity:
-            counts = self.coupling.domain_counts(placed.term, placed.key, future=view.future)
-            mask &= counts[view.rows] == 0
+            there = placed.term.matched.taken(len(self.state.nodes.version), future=view.future)
+            mask &= self.coupling.over_domains(there, placed.key)[view.rows] == 0
         return mask
 
     def _near(self, klass: TaskClass, view: NodeView) -> Mask:

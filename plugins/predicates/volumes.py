@@ -72,11 +72,18 @@ class VolumeFilters:
         for claim in class_claims(self.volumes, klass).claims:
             if ONE_POD in claim.modes:
                 tally = self.volumes.uses(claim.key)
-                if tally is not None and tally.present(capacity, future=view.future).any():
+                if tally is not None and tally.taken(capacity, future=view.future).any():
                     return np.zeros(len(view.rows), np.bool_)
         return np.ones(len(view.rows), np.bool_)
 
     def _attachable(self, klass: TaskClass, view: NodeView) -> Mask:
+        """Room for the volumes now, and beside those of who is promised a place."""
+        mask = self._attachable_at(klass, view, future=view.future)
+        if not view.future and self.state.nodes.pipelined.any():
+            mask &= self._attachable_at(klass, view, future=True)
+        return mask
+
+    def _attachable_at(self, klass: TaskClass, view: NodeView, *, future: bool) -> Mask:
         """Volumes already attached to a node cost nothing there."""
         mask = np.ones(len(view.rows), np.bool_)
         claims = class_claims(self.volumes, klass)
@@ -88,8 +95,8 @@ class VolumeFilters:
             more = np.full(len(self.state.nodes.version), new[driver], np.int64)
             for volume in shared:
                 if volume[0] == driver:
-                    more += self.volumes.attached_at(volume, future=view.future) == 0
-            there = self.volumes.attached(driver, future=view.future)
+                    more += self.volumes.attached_at(volume, future=future) == 0
+            there = self.volumes.attached(driver, future=future)
             over = there + more > self._limit(driver)
             mask &= ~(over & (more > 0))[view.rows]
         return mask

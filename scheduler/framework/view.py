@@ -21,7 +21,8 @@ class NodeView:
         state: the cluster (for labels, cards, coupling); read only.
         rows: (n,) node rows.
         future: asked about the time when releasing pods are gone and promised ones are there. Checks
-            of scope ``NODE`` and ``CLUSTER`` must then count neither / both.
+            of scope ``NODE`` and ``CLUSTER`` must then count neither / both. In a view of now, who is
+            promised a place already keeps away whom he would not bear beside him.
     """
 
     __slots__ = ("_allocatable", "_cpu", "_memory", "_used", "future", "rows", "state")

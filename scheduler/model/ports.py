@@ -38,5 +38,5 @@ class HostPorts:
         for port in asked:
             for address, tally in self._held.get((port.protocol, port.port), {}).items():
                 if address == port.ip or ANY_ADDRESS in (address, port.ip):
-                    taken |= tally.present(capacity, future=future) > 0
+                    taken |= tally.taken(capacity, future=future) > 0
         return taken

@@ -131,6 +131,11 @@ class Tally:
             counts = counts + self.promised.array(capacity)
         return counts
 
+    def taken(self, capacity: int, *, future: bool) -> Ints:
+        """(capacity,) as ``present``, and now too who is promised a place: nobody may slip in between."""
+        counts = self.present(capacity, future=future)
+        return counts if future or not self.promised else counts + self.promised.array(capacity)
+
     def at(self, row: int, *, future: bool = False) -> int:
         """How many count on node *row*."""
         here = self.holding.at(row)

@@ -1,0 +1,123 @@
+"""Room that is kept for who waits: nobody else gets it, and nobody keeps it for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.clusters import Document, engine, group, node, pod, queue
+from volcano_py.scheduler.engine import CycleResult, Engine
+
+NOW = 1767225600.0
+ALLOCATE = """\
+actions: allocate
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}]
+"""
+RECLAIM = """\
+actions: allocate, reclaim
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}]
+"""
+LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def decided(result: CycleResult) -> list[tuple[str, str, str]]:
+    return [(each.kind, each.pod.removeprefix("ml/"), each.node) for each in result.decisions]
+
+
+def waiting() -> Engine:
+    """A node of 4 CPU whose only pod is on its way out, and a gang of two that needs all of it."""
+    return engine(
+        node("n"),
+        group("old", phase="Running"),
+        pod("old-0", "old", "4", on="n", metadata=LEAVING),
+        group("g", 2),
+        *(pod(f"g-{number}", "g", "2") for number in range(2)),
+        config=ALLOCATE,
+    )
+
+
+def test_a_gang_keeps_the_room_it_waits_for() -> None:
+    known = waiting()
+    first = known.cycle(NOW)
+    assert decided(first) == [("pipeline", "g-0", "n"), ("pipeline", "g-1", "n")]
+    known.apply(group("late", 1, created="2025-01-01T00:00:00Z", priorityClassName="high"))
+    known.apply(pod("late-0", "late", "1"))
+    known.delete("Pod", "ml/old-0")
+    known.apply(group("late", 1))
+    assert decided(known.cycle(NOW + 1)) == [("bind", "g-0", "n"), ("bind", "g-1", "n")]
+
+
+def test_between_cycles_who_is_promised_room_is_pending() -> None:
+    known = waiting()
+    known.cycle(NOW)
+    assert known.state.nodes.pipelined.sum() == 0
+    assert len(known.state.tasks.nominated) == 2
+
+
+def test_a_reservation_ends_when_nothing_is_on_its_way_out() -> None:
+    """Somebody else, bound by another scheduler, took the room: nothing is left to wait for."""
+    known = waiting()
+    known.cycle(NOW)
+    known.delete("Pod", "ml/old-0")
+    known.apply(pod("other", "x", "3", on="n", schedulerName="other"))
+    result = known.cycle(NOW + 1)
+    assert decided(result) == []
+    assert not known.state.tasks.nominated
+    assert set(result.refusals) == {"ml/g-0", "ml/g-1"}
+
+
+def test_a_reservation_goes_with_its_node() -> None:
+    known = waiting()
+    known.cycle(NOW)
+    known.delete("Node", "n")
+    known.apply(node("m"))
+    assert decided(known.cycle(NOW + 1)) == [("bind", "g-0", "m"), ("bind", "g-1", "m")]
+    assert not known.state.tasks.nominated
+
+
+def test_a_reservation_goes_with_its_pod() -> None:
+    known = waiting()
+    known.cycle(NOW)
+    for number in range(2):
+        known.delete("Pod", f"ml/g-{number}")
+    assert not known.state.tasks.nominated
+    assert decided(known.cycle(NOW + 1)) == []
+
+
+def alone(app: str) -> dict[str, Any]:
+    """Labels and an affinity: no two pods of *app* on one node."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return {"labels": {"app": app}, "affinity": affinity}
+
+
+def claimed(**more: Any) -> list[Document]:
+    """Queue b holds a node that a's pod can only have alone, and has another pod waiting for one."""
+    return [
+        node("n", cpu="8"),
+        queue("a", deserved={"cpu": "4"}),
+        queue("b", deserved={"cpu": "1"}),
+        group("b1", 1, "b", "Running"),
+        pod("b1-0", "b1", "2", on="n", **more),
+        pod("b1-1", "b1", "2", **more),
+        group("a1", 1, "a"),
+        pod("a1-0", "a1", "2", **more),
+    ]
+
+
+def test_a_victims_sibling_does_not_slip_in_before_the_claimant() -> None:
+    """There are CPUs for both; what they cannot share is the node itself."""
+    known = engine(*claimed(**alone("x")), config=RECLAIM)
+    assert decided(known.cycle(NOW)) == [("pipeline", "a1-0", "n"), ("evict", "b1-0", "n")]
+    known.settle(NOW)
+    assert decided(known.cycle(NOW + 1)) == [("bind", "a1-0", "n")]
+
+
+def test_a_host_port_is_kept_for_the_claimant() -> None:
+    main = {"name": "main", "ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": "2"}}}
+    known = engine(*claimed(containers=[main]), config=RECLAIM)
+    assert decided(known.cycle(NOW)) == [("pipeline", "a1-0", "n"), ("evict", "b1-0", "n")]
+    known.settle(NOW)
+    assert decided(known.cycle(NOW + 1)) == [("bind", "a1-0", "n")]
