@@ -34,15 +34,7 @@ class AllocateAction(Action):
         sheets: dict[int, Worksheet] = {}
         singles = Singles(session, self.name)
         stalemate = Stalemate(session)
-        while (queue := agenda.next_queue()) is not None:
-            refusal = session.overused(queue)
-            if refusal is not None:
-                for other in agenda.rest(queue):
-                    session.refuse(other.pending, refusal)
-                continue
-            job = agenda.next_job(queue)
-            if job is None:
-                continue
+        for queue, job in agenda.turns(for_room=True):
             sheet = sheets.get(job.row)
             if sheet is None:
                 session.reservations.release(job)
@@ -56,7 +48,6 @@ class AllocateAction(Action):
             elif stalemate.reached(job, agenda.left()):
                 stalemate.refuse(agenda.left())
                 return
-            agenda.push_queue(queue)
         singles.finish()
 
 

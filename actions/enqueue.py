@@ -28,16 +28,12 @@ class EnqueueAction(Action):
         if not jobs.gate_waiting:
             return
         agenda = Agenda(session, _sound(session, [jobs[row] for row in sorted(jobs.gate_waiting)]))
-        while (queue := agenda.next_queue()) is not None:
-            job = agenda.next_job(queue)
-            if job is None:
-                continue
+        for _, job in agenda.turns():
             refusal = gate(session, job)
             if refusal is None:
                 session.admit(job)
             else:
                 session.job_refusals[job.row] = refusal
-            agenda.push_queue(queue)
 
 
 def _sound(session: Session, jobs: list[Job]) -> list[Job]:

@@ -37,15 +37,11 @@ class PreemptAction(Action):
             return
         desk = Desk(session, self.name)
         unserved: list[Job] = []
-        agenda = Agenda(session, jobs)
-        while (queue := agenda.next_queue()) is not None:
-            job = agenda.next_job(queue)
-            if job is not None:
-                while session.job_starving(job) and desk.serve(job):
-                    pass
-                if session.job_starving(job):
-                    unserved.append(job)
-            agenda.push_queue(queue)
+        for _, job in Agenda(session, jobs).turns():
+            while session.job_starving(job) and desk.serve(job):
+                pass
+            if session.job_starving(job):
+                unserved.append(job)
         for job in unserved:
             while session.job_starving(job) and desk.serve_inside(job):
                 pass

@@ -27,15 +27,6 @@ class ReclaimAction(Action):
         if not jobs:
             return
         desk = Desk(session, self.name)
-        agenda = Agenda(session, jobs)
-        while (queue := agenda.next_queue()) is not None:
-            refusal = session.overused(queue)
-            if refusal is not None:
-                for other in agenda.rest(queue):
-                    session.refuse(other.pending, refusal)
-                continue
-            job = agenda.next_job(queue)
-            if job is not None:
-                while session.job_starving(job) and desk.serve(job):
-                    pass
-            agenda.push_queue(queue)
+        for _, job in Agenda(session, jobs).turns(for_room=True):
+            while session.job_starving(job) and desk.serve(job):
+                pass

@@ -78,6 +78,24 @@ class Agenda:
         self._queues = Line[Queue](session.queue_order_key)
         self._queues.extend(session.state.queues[row] for row in by_queue)
 
+    def turns(self, *, for_room: bool = False) -> Iterator[tuple[Queue, Job]]:
+        """Whose turn it is, until nobody is left: a queue and its first job, both off the agenda.
+
+        The queue comes back by itself while it has jobs; a job with more to do is pushed by who serves it.
+
+        Args:
+            for_room: turns are for room: jobs of a queue that gets nothing more (``overused``) have none
+                and are told why.
+        """
+        while (queue := self.next_queue()) is not None:
+            refusal = self.session.overused(queue) if for_room else None
+            if refusal is not None:
+                for waiting in self.rest(queue):
+                    self.session.refuse(waiting.pending, refusal)
+            elif (job := self.next_job(queue)) is not None:
+                yield queue, job
+                self.push_queue(queue)
+
     def next_queue(self) -> Queue | None:
         """The queue whose turn it is; it has left the agenda until ``push_queue``."""
         return self._queues.pop()
