@@ -29,10 +29,10 @@ VICTIM_STATUSES: Final = {PREEMPT: (Status.BOUND, Status.RUNNING), RECLAIM: (Sta
 """Statuses a victim may have, by action."""
 
 MAY_GO, CRITICAL, FIRM, YOUNG = range(4)
-"""What the contract says of a task."""
-_OLD: Final = 0.0
+"""What the contract says of a task; of several reasons the first in this order."""
 _NOT_SHOWN: Final = ("cpu", "memory", "pods", "ephemeral-storage")
 Held = list[int]
+"""Amounts of a queue or a pod over ``Bounds.columns``."""
 
 
 def verdicts(session: Session, tasks: Rows32) -> NDArray[np.int8]:
@@ -47,19 +47,22 @@ def verdicts(session: Session, tasks: Rows32) -> NDArray[np.int8]:
 
 def age(session: Session, tasks: Rows32) -> Scores:
     """(T,) seconds that *tasks* have run; infinite where nobody knows since when."""
-    table = session.state.tasks
-    began = np.where(table.started[tasks] > 0, table.started[tasks], table.created[tasks])
-    result: Scores = np.where(began > _OLD, np.maximum(session.now - began, 0.0), np.inf)
+    began = _began(session, tasks)
+    result: Scores = np.where(began > 0, np.maximum(session.now - began, 0.0), np.inf)
     return result
 
 
 def at_risk_s(session: Session, tasks: Rows32) -> Scores:
     """(T,) seconds of work lost if *tasks* go: since the start, or since the last checkpoint."""
-    table = session.state.tasks
-    began = np.where(table.started[tasks] > 0, table.started[tasks], table.created[tasks])
-    since = np.maximum(began, table.checkpoint[tasks])
-    result: Scores = np.where(since > _OLD, np.maximum(session.now - since, 0.0), 0.0)
+    since = np.maximum(_began(session, tasks), session.state.tasks.checkpoint[tasks])
+    result: Scores = np.where(since > 0, np.maximum(session.now - since, 0.0), 0.0)
     return result
+
+
+def _began(session: Session, tasks: Rows32) -> Scores:
+    """(T,) epoch seconds since when *tasks* run, else since when they exist; 0 where nobody knows."""
+    table = session.state.tasks
+    return np.where(table.started[tasks] > 0, table.started[tasks], table.created[tasks])
 
 
 def lost_work(session: Session, tasks: Rows32, charges: Ints) -> Scores:

@@ -8,7 +8,7 @@ ends when the room no longer suffices or nothing is on its way out any more (dec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
     from volcano_py.scheduler.framework.statement import Statement
 
-RESTORE = "reserve"
-WAITS = "waits for pods that are leaving"
+RESTORE: Final = "reserve"
+"""What the statements that keep room are called, where an action's name stands otherwise."""
+WAITS: Final = "waits for pods that are leaving"
 
 
 class Reservations:
@@ -67,9 +68,8 @@ class Reservations:
         for statement in held:
             _reserve(session, statement)
         self._drop_spent(session)
-        for job_row, statement in sorted(self._statements.items()):
-            del job_row
-            statement.discard()
+        for job_row in sorted(self._statements):
+            self._statements[job_row].discard()
         self._statements.clear()
         _unpromise(session)
 

@@ -1,4 +1,4 @@
-"""The only door through which a cycle changes the cluster state, with an undo log.
+"""The door through which a cycle moves tasks, with an undo log (``singles`` is a short cut for many).
 
 Operations take effect at once, so that whatever is asked next sees them; ``commit`` turns them into
 decisions, ``rollback`` and ``discard`` play them backwards and leave every byte as it was.

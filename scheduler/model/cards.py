@@ -2,7 +2,7 @@
 
 A rectangle of node x position rather than one long list: everything that chooses a card looks at the
 cards of some nodes, and ``table.memory[nodes]`` is then one gather of shape (n, G). Positions a node
-does not have are ``present`` false and offer nothing.
+does not have are of type -1 and offer nothing.
 
 Which resource names ask for cards, how a node reports them and how a choice is recorded on a pod is
 the device plugin's business; the model meets it as a ``CardSource``.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.objects import Node, Pod
-from volcano_py.scheduler.model.resources import Ints, Mask
+from volcano_py.scheduler.model.resources import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,6 @@ class CardTable:
     """All cards, (N, G) arrays with node rows as in ``NodeTable``.
 
     Attributes:
-        present, healthy: (N, G) bool.
         memory, cores, slots: (N, G) int64 capacities (MiB, percent, pods).
         used_*, leaving_*, promised_*: (N, G) int64 of the same; ``used`` includes ``leaving``.
         type: (N, G) int32 index into ``types``; -1 where no card is.
@@ -189,32 +188,21 @@ class CardTable:
         self.moving = 0
         self.types: list[str] = []
         self.specs: dict[int, tuple[CardSpec, ...]] = {}
-        self.present: Mask = np.zeros((0, 0), np.bool_)
-        self.healthy: Mask = np.zeros((0, 0), np.bool_)
         self.type: NDArray[np.int32] = np.zeros((0, 0), np.int32)
-        self.memory: Ints = np.zeros((0, 0), np.int64)
-        self.cores: Ints = np.zeros((0, 0), np.int64)
-        self.slots: Ints = np.zeros((0, 0), np.int64)
-        self.used_memory: Ints = np.zeros((0, 0), np.int64)
-        self.used_cores: Ints = np.zeros((0, 0), np.int64)
-        self.used_slots: Ints = np.zeros((0, 0), np.int64)
-        self.leaving_memory: Ints = np.zeros((0, 0), np.int64)
-        self.leaving_cores: Ints = np.zeros((0, 0), np.int64)
-        self.leaving_slots: Ints = np.zeros((0, 0), np.int64)
-        self.promised_memory: Ints = np.zeros((0, 0), np.int64)
-        self.promised_cores: Ints = np.zeros((0, 0), np.int64)
-        self.promised_slots: Ints = np.zeros((0, 0), np.int64)
+        empty: Ints = np.zeros((0, 0), np.int64)  # stands for all of them until the first card comes
+        self.memory = self.cores = self.slots = empty
+        self.used_memory = self.used_cores = self.used_slots = empty
+        self.leaving_memory = self.leaving_cores = self.leaving_slots = empty
+        self.promised_memory = self.promised_cores = self.promised_slots = empty
 
     def set_cards(self, row: int, specs: Sequence[CardSpec]) -> None:
         """Node *row* reports *specs*; what is booked on its positions stays booked."""
         self._reach(row + 1, len(specs))
         self.specs[row] = tuple(specs)
-        for array in (self.present, self.healthy, self.memory, self.cores, self.slots):
+        for array in (self.memory, self.cores, self.slots):
             array[row] = 0
         self.type[row] = -1
         for position, spec in enumerate(specs):
-            self.present[row, position] = True
-            self.healthy[row, position] = spec.healthy
             self.memory[row, position] = spec.memory_mib
             self.cores[row, position] = spec.cores
             self.slots[row, position] = spec.slots
@@ -246,4 +234,4 @@ class CardTable:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         booked = [f"{kind}_{amount}" for kind in _KINDS for amount in _AMOUNTS]
-        return {name: getattr(self, name) for name in ("present", "healthy", "type", *_AMOUNTS, *booked)}
+        return {name: getattr(self, name) for name in ("type", *_AMOUNTS, *booked)}

@@ -31,6 +31,7 @@ from volcano_py.scheduler.framework.eviction.victims import (
 )
 from volcano_py.scheduler.framework.filling import Run, place, runs, take_members, worksheet
 from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.framework.reservations import WAITS
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.framework.statement import Statement
 from volcano_py.scheduler.model.jobs import Job
@@ -40,7 +41,6 @@ from volcano_py.scheduler.model.tasks import Status
 
 NEVER: Final = "Never"
 """``preemptionPolicy`` of pods that take nothing from others."""
-WAITS: Final = "waits for pods that are leaving"
 
 
 class Desk:
