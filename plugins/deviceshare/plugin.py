@@ -28,7 +28,7 @@ from volcano_py.plugins.deviceshare.translate import main_ask
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Check, Scope, Scorer
 from volcano_py.scheduler.framework.session import Session
-from volcano_py.scheduler.framework.view import NodeView, view_of
+from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.cards import CardChoice, CardSource
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
@@ -200,7 +200,7 @@ class DeviceSharePlugin(Plugin):
         if by_policy and not request.numa:
             chosen = [self._policy_cards(klass, row, future)]
         else:
-            view = view_of(self._state, np.array([row], np.int32), future=future)
+            view = NodeView(self._state, np.array([row], np.int32), future=future)
             order = request.card_order or self.settings.card_order
             placed = place(request, self._room(klass, view), facts.numa[view.rows], order)
             chosen = [np.flatnonzero(mask[0]).tolist() for mask in placed.chosen]
@@ -214,7 +214,7 @@ class DeviceSharePlugin(Plugin):
             bits = scores.cards(klass, row, int(nodes.version[row]))
         if bits is not None:
             return [at for at in range(bits.bit_length()) if bits >> at & 1]
-        _, chosen = self._by_policy(klass, view_of(self._state, np.array([row], np.int32), future=future))
+        _, chosen = self._by_policy(klass, NodeView(self._state, np.array([row], np.int32), future=future))
         return [int(at) for at in np.flatnonzero(chosen[0])]
 
     # -- what is known of nodes -----------------------------------------------------------------

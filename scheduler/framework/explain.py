@@ -8,7 +8,7 @@ from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.ladder import free_amounts
 from volcano_py.scheduler.framework.points import Check
 from volcano_py.scheduler.framework.refusal import Refusal
-from volcano_py.scheduler.framework.view import view_of
+from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
@@ -19,7 +19,7 @@ NODES_UNFIT = "NodesUnfit"
 def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) -> Refusal:
     """The refusal of *klass* by all live nodes; each node counts under the first check it fails."""
     rows = state.nodes.order
-    view = view_of(state, rows)
+    view = NodeView(state, rows)
     failed: dict[str, int] = {}
     lines: list[tuple[int, str]] = []
     left = np.ones(len(rows), np.bool_)
@@ -28,7 +28,7 @@ def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) ->
         count = int(np.count_nonzero(bad))
         if count:
             failed[check.name] = count
-            lines.append((count, check.explain(klass, view_of(state, rows[bad]))))
+            lines.append((count, check.explain(klass, NodeView(state, rows[bad]))))
         left &= ~bad
     short = _shortage(state, klass, rows)
     for name, count in _short_columns(state, short, left):

@@ -16,7 +16,7 @@ from volcano_py.scheduler.framework.explain import explain_nodes
 from volcano_py.scheduler.framework.ladder import UNFIT, Ladder, capacity, rules_for
 from volcano_py.scheduler.framework.points import Scope
 from volcano_py.scheduler.framework.refusal import Refusal
-from volcano_py.scheduler.framework.view import NodeView, view_of
+from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
@@ -146,7 +146,7 @@ class Placer:
 
     def fits_future(self, klass: TaskClass, rows: Rows32) -> Mask:
         """(n,) which of *rows* pass every check, resources included, once releasing pods are gone."""
-        view = view_of(self.state, rows, future=True)
+        view = NodeView(self.state, rows, future=True)
         mask: Mask = capacity(view.allocatable - view.used, klass.request) > 0
         for check in self._checks:
             if mask.any() and check.applies(klass):
@@ -159,7 +159,7 @@ class Placer:
 
     def unresolvable(self, klass: TaskClass, rows: Rows32) -> Mask:
         """(n,) which of *rows* fail a check that no eviction can help."""
-        view = view_of(self.state, rows, future=True)
+        view = NodeView(self.state, rows, future=True)
         mask = np.zeros(len(rows), np.bool_)
         for check in self._checks:
             if not check.resolvable and check.applies(klass):
@@ -215,11 +215,11 @@ class Placer:
             if within is not None:
                 positions = positions[within[ladder.order[positions]]]
             rows = ladder.order[positions]
-            view = view_of(self.state, rows)
+            view = NodeView(self.state, rows)
             if ladder.rules.cluster:
                 mask = np.logical_and.reduce([check.mask(klass, view) for check in ladder.rules.cluster])
                 rows, positions = rows[mask], positions[mask]
-                view = view_of(self.state, rows)
+                view = NodeView(self.state, rows)
             if len(rows) == 0:
                 return placed
             row = self._pick(klass, rows, ladder.head[positions], view)
@@ -248,7 +248,7 @@ class Placer:
 
     def _best_future(self, klass: TaskClass, rows: Rows32) -> int:
         """The best of *rows* (tie order) for a pod of *klass*, as amounts will be."""
-        view = view_of(self.state, rows, future=True)
+        view = NodeView(self.state, rows, future=True)
         local = np.zeros(len(rows))
         for scorer in self._scorers:
             if scorer.scope != Scope.CLUSTER and scorer.applies(klass):

@@ -35,6 +35,7 @@ class NodeView:
         used: Ints | None = None,
         nonzero_cpu: Ints | None = None,
         nonzero_memory: Ints | None = None,
+        *,
         future: bool = False,
     ) -> None:
         """Amounts given here are hypothetical; those left out are the nodes' own."""
@@ -72,8 +73,3 @@ class NodeView:
         if self._memory is None:
             self._memory = self.state.nodes.nonzero_memory[self.rows]
         return self._memory
-
-
-def view_of(state: ClusterState, rows: Rows32, *, future: bool = False) -> NodeView:
-    """The nodes *rows* as they stand (or, *future*, will stand)."""
-    return NodeView(state, rows, future=future)

@@ -12,7 +12,7 @@ from volcano_py.plugins.deviceshare.kinds import KindBook
 from volcano_py.plugins.deviceshare.mix import Mix, PastAsk
 from volcano_py.plugins.deviceshare.placement import CardAsk
 from volcano_py.scheduler.engine import Engine
-from volcano_py.scheduler.framework.view import view_of
+from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.cards import CardChoice, CardHold
 
 RECORD = "hami.io/vgpu-devices-allocated"
@@ -83,7 +83,7 @@ def test_cards_named_before_are_forgotten_when_the_node_changes() -> None:
     klass = state.classes[int(state.tasks.klass[state.tasks.index["ml/a-0"]])]
     row = state.nodes.index["n1"]
     (scorer,) = [entry.call for entry in session.points.node_order]
-    scorer.score(klass, view_of(state, np.array([row], np.int32)))
+    scorer.score(klass, NodeView(state, np.array([row], np.int32)))
     assert plugin.choose(klass, row, False).slices[0].card == 0
     state.cards.book("used", row, CardChoice((), (CardHold(0, 700, 0, 1),)), 1)
     state.nodes.touch(row)

@@ -8,7 +8,7 @@ from volcano_py.crds.schedulerconfig import load_scheduler_config
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.framework.points import Check, Scorer
 from volcano_py.scheduler.framework.session import Session
-from volcano_py.scheduler.framework.view import view_of
+from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.classes import TaskClass
 
 CONFIG = """\
@@ -50,7 +50,7 @@ def passing(engine: Engine, pod: str, check: str, *, future: bool = False) -> se
     asked, klass, nodes = checks(engine)[check], class_of(engine, pod), engine.state.nodes
     if not asked.applies(klass):
         return {nodes.names[row] for row in nodes.order.tolist()}
-    view = view_of(engine.state, nodes.order, future=future)
+    view = NodeView(engine.state, nodes.order, future=future)
     mask = asked.mask(klass, view)
     return {nodes.names[row] for row in nodes.order[mask].tolist()}
 
@@ -69,8 +69,8 @@ def refused(engine: Engine, pod: str) -> dict[str, str]:
 def why(engine: Engine, pod: str, check: str) -> str:
     """The reason that *check* gives for the nodes it refuses."""
     asked, klass, state = checks(engine)[check], class_of(engine, pod), engine.state
-    mask = asked.mask(klass, view_of(state, state.nodes.order))
-    return asked.explain(klass, view_of(state, state.nodes.order[~mask]))
+    mask = asked.mask(klass, NodeView(state, state.nodes.order))
+    return asked.explain(klass, NodeView(state, state.nodes.order[~mask]))
 
 
 def scorer(engine: Engine, name: str) -> Scorer:
@@ -88,5 +88,5 @@ def scores(
     rows = nodes.order
     if among is not None:
         rows = rows[[nodes.names[row] in among for row in rows.tolist()]]
-    values = asked.score(klass, view_of(engine.state, rows, future=future))
+    values = asked.score(klass, NodeView(engine.state, rows, future=future))
     return {nodes.names[row]: float(value) for row, value in zip(rows.tolist(), values, strict=True)}
