@@ -60,7 +60,6 @@ def wants_more(job: Job) -> bool:
 
 def job_priorities(state: ClusterState, tasks: Rows32) -> Ints:
     """(T,) priority of each task's job; of a pod without a job its own."""
-    rows, where = np.unique(state.tasks.job[tasks], return_inverse=True)
-    of_jobs = np.array([0 if row == NOWHERE else state.jobs[row].priority for row in rows.tolist()], np.int64)
-    alone = state.tasks.job[tasks] == NOWHERE
-    return np.where(alone, state.tasks.priority[tasks], of_jobs[where])
+    jobs = state.tasks.job[tasks]
+    of_jobs = state.jobs.each(jobs, lambda job: job.priority, 0)
+    return np.where(jobs == NOWHERE, state.tasks.priority[tasks], of_jobs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.groups import COMPLETED, INQUEUE, PENDING, RUNNING, UNKNOWN
 from volcano_py.scheduler.model.jobs import Job
@@ -125,7 +126,7 @@ def _runs(job: Job) -> bool:
 
 
 def _refusal(session: Session, job: Job) -> Refusal | None:
-    """Why *job* as a whole waits, if it does."""
+    """Why *job* as a whole waits, if it does; what a plugin says of it is noted for ``job_refusals``."""
     if _runs(job) and not job.pending:
         return None
     whole = session.job_refusals.get(job.row)
@@ -137,12 +138,11 @@ def _refusal(session: Session, job: Job) -> Refusal | None:
     mine = {task: refusals[task] for task in sorted(job.pending) if task in refusals}
     if not mine:
         return None
-    for entry in session.points.job_unready:
-        refusal = entry.call(job, mine)
-        if refusal is not None:
-            session.job_refusals[job.row] = refusal
-            return refusal
-    return next(iter(mine.values()))
+    refusal = first_refusal(session.points.job_unready, job, mine)
+    if refusal is None:
+        return next(iter(mine.values()))
+    session.job_refusals[job.row] = refusal
+    return refusal
 
 
 def _condition(refusal: Refusal | None) -> GroupCondition:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.claim import Claim
+from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.queue_rules import amounts_aside
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Mask, Rows32, Scores
-from volcano_py.scheduler.model.tasks import NOWHERE, Status
+from volcano_py.scheduler.model.tasks import Status
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -245,16 +246,5 @@ def may_take(session: Session, claim: Claim, need: Ints, *, firm: bool) -> Mask:
     for column in np.flatnonzero(need > 0).tolist():
         alone = np.zeros_like(need)
         alone[column] = need[column]
-        for entry in session.points.preemptive:
-            if entry.call(claim.queue, alone, firm) is not None:
-                allowed[column] = False
+        allowed[column] = first_refusal(session.points.preemptive, claim.queue, alone, firm) is None
     return allowed
-
-
-def of_jobs(state: ClusterState, tasks: Rows32) -> tuple[Rows32, Ints]:
-    """Queue row (``NOWHERE`` without one) and job priority of each of *tasks* (T,)."""
-    rows, where = np.unique(state.tasks.job[tasks], return_inverse=True)
-    jobs = [None if row == NOWHERE else state.jobs[row] for row in rows.tolist()]
-    queues = np.array([NOWHERE if job is None else job.queue for job in jobs], np.int32)
-    priorities = np.array([0 if job is None else job.priority for job in jobs], np.int64)
-    return queues[where], priorities[where]

@@ -249,7 +249,7 @@ def first_tier_all_true(point: Point[Callable[[T], bool]], item: T) -> bool:
 
 
 def first_refusal(point: Point[Callable[..., Refusal | None]], *args: object) -> Refusal | None:
-    """The first refusal, or None (JobValid, PrePredicate, Overused, Preemptive)."""
+    """The first refusal, or None (JobValid, JobUnready, PrePredicate, Overused, Preemptive)."""
     for entry in point:
         refusal = entry.call(*args)
         if refusal is not None:

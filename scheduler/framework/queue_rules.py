@@ -206,7 +206,7 @@ class QueueRules:
         """(V,) whose queue holds more than it is owed of something *claim* may take."""
         given = np.zeros(len(victims), np.bool_)
         tasks = self._state.tasks
-        of_queue = self._queue_rows(tasks.job[victims])
+        of_queue = self._state.jobs.each(tasks.job[victims], lambda job: job.queue, NOWHERE)
         for row in np.unique(of_queue).tolist():
             if row != NOWHERE and row != claim.queue.row:
                 where = np.flatnonzero(of_queue == row)
@@ -256,12 +256,6 @@ class QueueRules:
         """(R,) what queue *row* holds above its min; everything where it has none."""
         guarantee = self.owed.guarantee[row]
         return np.where(guarantee > 0, self.holds(row) - guarantee, UNLIMITED)
-
-    def _queue_rows(self, jobs: Rows32) -> Rows32:
-        """(T,) queue row of each job row."""
-        rows, where = np.unique(jobs, return_inverse=True)
-        queues = [NOWHERE if row == NOWHERE else self._state.jobs[row].queue for row in rows.tolist()]
-        return np.array(queues, np.int32)[where]
 
     # -- the gate -------------------------------------------------------------------------------
 

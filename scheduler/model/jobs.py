@@ -6,15 +6,16 @@ Amounts and counts are written by ``accounts``, what the PodGroup says by ``grou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from volcano_py.crds.podgroup import PodGroup
-from volcano_py.scheduler.model.resources import Ints, Vocabulary
+from volcano_py.scheduler.model.resources import Ints, Rows32, Vocabulary
 from volcano_py.scheduler.model.rows import Column, Rows
-from volcano_py.scheduler.model.tasks import ALLOCATED, Status
+from volcano_py.scheduler.model.tasks import ALLOCATED, NOWHERE, Status
 
 STATUSES: Final = len(Status)
 _ALLOCATED: Final = tuple(int(s) for s in Status if ALLOCATED[s])
@@ -170,6 +171,12 @@ class JobTable(Rows):
             self.jobs[row] = job
         self.index[key] = row
         return job
+
+    def each(self, rows: Rows32, read: Callable[[Job], int], otherwise: int) -> Ints:
+        """(T,) *read* of the job at each of *rows* (T,), asked once a job; *otherwise* at ``NOWHERE``."""
+        known, where = np.unique(rows, return_inverse=True)
+        values = [otherwise if row == NOWHERE else read(self[row]) for row in known.tolist()]
+        return np.array(values, np.int64)[where]
 
     def live(self) -> list[Job]:
         """All jobs, by key."""

@@ -30,6 +30,7 @@ from volcano_py.scheduler.framework.eviction.victims import (
     still_agreed,
 )
 from volcano_py.scheduler.framework.filling import Run, place, runs, take_members, worksheet
+from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.framework.reservations import WAITS
 from volcano_py.scheduler.framework.session import Session
@@ -359,10 +360,9 @@ class Attempt:
         """Why *count* pods of *run* get no room."""
         if self.desk.action == RECLAIM:
             need = run.klass.charge * count
-            for entry in self.session.points.preemptive:
-                refusal = entry.call(self.queue, need, run.firm)
-                if refusal is not None:
-                    return str(refusal.message)
+            refusal = first_refusal(self.session.points.preemptive, self.queue, need, run.firm)
+            if refusal is not None:
+                return refusal.message
         return search.offer.refusal()
 
 

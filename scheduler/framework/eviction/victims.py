@@ -21,7 +21,6 @@ from volcano_py.scheduler.framework.contract import (
     VICTIM_STATUSES,
     YOUNG,
     lost_work,
-    of_jobs,
     verdicts,
 )
 from volcano_py.scheduler.framework.points import Point, victims_by_tier
@@ -90,12 +89,14 @@ class Standing:
         stands &= (table.job != NOWHERE) & (table.klass != NOWHERE) & (table.node != NOWHERE)
         rows = np.flatnonzero(stands).astype(np.int32)
         rows = rows[state.nodes.live[table.node[rows]]]
-        queues, priorities = of_jobs(state, rows)
+        jobs = table.job[rows]
+        queues = state.jobs.each(jobs, lambda job: job.queue, NOWHERE)
+        priorities = state.jobs.each(jobs, lambda job: job.priority, 0)
         charges = state.accounts.charges_of(rows)
         lost = lost_work(session, rows, charges)
         order = np.lexsort((_name_ranks(session, rows), lost, table.priority[rows], priorities))
         self.tasks: Rows32 = rows[order]
-        self.queue: Rows32 = queues[order]
+        self.queue: Ints = queues[order]
         self.job_priority: Ints = priorities[order]
         self.charge: Ints = charges[order]
         self.lost: Scores = lost[order]
