@@ -79,7 +79,7 @@ def draw_sharing(report: dict[str, Any], path: Path) -> None:
     axes.set_xlim(first - 0.1, last + 1.2)
     axes.set_yticks([])
     axes.invert_yaxis()
-    axes.set_title("what the scheduler decides")
+    axes.set_title("Two teams, twelve cards: what the scheduler decides, cycle by cycle")
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def draw_sharing(report: dict[str, Any], path: Path) -> None:
 
 def _next_steps(console: Console) -> None:
     console.print(Rule("Next"))
-    console.print("  volcano-py plan -f examples/sharing -o json      the same as data, with reasons")
-    console.print("  volcano-py plan -f YOUR.yaml                     your manifests")
-    console.print("  volcano-py plan --scenario tests/scenarios       cases with right answers")
-    console.print("  volcano-py plugins                               policies and their arguments")
+    console.print("  .venv/bin/volcano-py plan -f examples/sharing -o json   all of it as data")
+    console.print("  .venv/bin/volcano-py plan -f YOUR.yaml                  your manifests")
+    console.print("  .venv/bin/volcano-py plan --scenario tests/scenarios    cases with answers")
+    console.print("  .venv/bin/volcano-py plugins                            policies, arguments")

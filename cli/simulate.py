@@ -24,7 +24,9 @@ from volcano_py.simulator.openb import play_through_engine
 from volcano_py.simulator.openb_reference import Outcome, outcome
 from volcano_py.simulator.openb_workload import SIZE_CLASSES, Trace, read_trace, tuned_workload
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False
+)
 
 WIDTH: Final = 100
 """Columns the table needs; a narrower terminal wraps lines rather than cutting figures."""
@@ -92,8 +94,14 @@ def openb(
     """Run the published OpenB experiment: how much of the cluster's card room each policy fills.
 
     Example:
-      volcano-py simulate openb --nodes nodes.csv --pods openb_pod_list_default.csv
+      volcano-py simulate openb --nodes examples/openb/nodes.csv
+      --pods examples/openb/openb_pod_list_default.csv
       --policy best-fit --policy expected-fill --seeds 42-44 --plot openb.png
+
+    alloc% is the card room allocated, ± its deviation over seeds; frag% the
+    card room that is free but of no use to typical pods. Then pods placed: of
+    four cards or more, of whole cards, of large and of small slices, without
+    cards; and pods that fitted nowhere.
     """
     chosen = _policies(policy)
     numbers = _seeds(seeds)
@@ -156,7 +164,7 @@ def _seeds(text: str) -> list[int]:
 
 def _table(runs: list[Run]) -> Table:
     """Means over seeds, with the pods placed in every size class beside each figure."""
-    title = f"{runs[0].workload}: card room allocated at {runs[0].last} % arrived, and pods placed"
+    title = f"pod list {runs[0].workload}, {runs[0].last} % arrived: card room allocated, and pods placed"
     table = Table(title=title, box=SIMPLE, padding=(0, 1, 0, 0))
     sizes = [size.replace("-slices", "").replace("-only", "") for size in SIZE_CLASSES]
     for column in ("policy", "alloc%", "±", "frag%", *sizes, "refused", "CPU s"):
@@ -207,9 +215,10 @@ def _plot(runs: list[Run], path: Path) -> None:
         buckets = sorted(set.intersection(*(set(run.figures.alloc_pct) for run in mine)))
         means = [statistics.mean(run.figures.alloc_pct[bucket] for run in mine) for bucket in buckets]
         axes.plot(buckets, means, label=f"{policy} ({means[-1]:.2f} %)")
-    axes.axline((0, 0), slope=1, color="0.8", linewidth=1)
-    axes.set(xlabel="arrived, % of the cluster's card room", ylabel="allocated, %", title=runs[0].workload)
-    axes.set_xlim(60, None)
+    axes.axline((0, 0), slope=1, color="0.6", linewidth=1, linestyle="--", label="all that arrived")
+    title = f"OpenB, pod list {runs[0].workload}: how full each policy gets the cards"
+    axes.set(xlabel="arrived, % of the cluster's card room", ylabel="allocated, %", title=title)
+    axes.set_xlim(60, runs[0].last)
     axes.set_ylim(60, 100)
     axes.legend(loc="lower right")
     axes.grid(alpha=0.3)
