@@ -33,7 +33,12 @@ class Form(StrEnum):
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="SHAPE...", help="Shapes to run.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SHAPE...", help="Shapes to run, such as ksp-s8; without any, their names are listed."
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every shape, growth and idle memory.")] = False,
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each; medians are shown.")] = 3,
     growth: Annotated[bool, typer.Option("--growth", help="How cost grows with nodes and pods.")] = False,

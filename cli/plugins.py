@@ -64,7 +64,7 @@ def _describe(kind: str, name: str, where: str) -> dict[str, Any]:
     loaded = import_module(module)
     target = getattr(loaded, attribute)
     built_in = BUILT_IN_PLUGINS if kind == "plugin" else BUILT_IN_ACTIONS
-    text = (loaded.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+    text = (loaded.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ").replace("``", "")
     return {
         "name": name,
         "kind": kind,
@@ -75,7 +75,8 @@ def _describe(kind: str, name: str, where: str) -> dict[str, Any]:
 
 
 def _overview(found: list[dict[str, Any]]) -> Table:
-    table = Table("name", "kind", "decides", "arguments")
+    caption = "volcano-py plugins NAME shows the arguments of one"
+    table = Table("name", "kind", "decides", "arguments", caption=caption)
     for entry in found:
         table.add_row(entry["name"], entry["kind"], entry["decides"], str(len(entry["arguments"])))
     return table
