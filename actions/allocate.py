@@ -1,8 +1,10 @@
 """allocate: who starts on what is idle.
 
-Queues take turns in queue order, jobs in job order. A gang is placed whole or not at all; once it is
-whole, further members come one a turn, so that others have theirs in between. A gang that would be
-whole with room that is being released keeps that reservation (``session.held``); nothing of it starts.
+Who was promised room in an earlier cycle goes first. Then queues take turns in queue order, jobs in job
+order. A gang is placed whole or not at all; once it is whole, further members come one a turn, so that
+others have theirs in between. A gang that would be whole with room that is being released keeps that
+reservation (``session.held``); nothing of it starts.
+
 Evictions are left to preempt and reclaim, pods without requests of whole gangs to backfill.
 """
 
@@ -30,8 +32,8 @@ class AllocateAction(Action):
         waiting = candidates(session)
         if not waiting:
             return
-        agenda = Agenda(session, waiting)
         sheets: dict[int, Worksheet] = {}
+        agenda = Agenda(session, self._promised_first(session, waiting, sheets))
         singles = Singles(session, self.name)
         stalemate = Stalemate(session)
         for queue, job in agenda.turns(for_room=True):
@@ -49,6 +51,28 @@ class AllocateAction(Action):
                 stalemate.refuse(agenda.left())
                 return
         singles.finish()
+
+    def _promised_first(self, session: Session, jobs: list[Job], sheets: dict[int, Worksheet]) -> list[Job]:
+        """Place what was promised room before others change what it was promised for.
+
+        Returns:
+            Those of *jobs* that have something to place after that.
+        """
+        promised = session.reservations.jobs()
+        if not promised:
+            return jobs
+        queues, left = session.state.queues, [job for job in jobs if job.row not in promised]
+        first = [job for job in jobs if job.row in promised]
+        first.sort(key=lambda j: (session.queue_order_key(queues[j.queue]), session.job_order_key(j)))
+        for job in first:
+            queue = queues[job.queue]
+            if session.overused(queue) is None:
+                session.reservations.release(job)
+                sheet = sheets[job.row] = worksheet(session, job)
+                if not attempt(session, job, queue, sheet, self.name):
+                    continue
+            left.append(job)
+        return left
 
 
 def candidates(session: Session) -> list[Job]:

@@ -52,7 +52,8 @@ def test_who_was_alone_is_compared_once_others_come() -> None:
 def test_each_pop_gives_the_least_when_keys_only_grow(steps: list[tuple[str, int]]) -> None:
     """Growing keys, pushes and pops in any order, against a plain list."""
     keys = dict.fromkeys("abcdef", 0)
-    some, plain = line(keys), []
+    some = line(keys)
+    plain: list[str] = []
     for item, growth in steps:
         if item in plain:
             keys[item] += growth

@@ -49,6 +49,12 @@ def test_surplus_members_are_tried_again_too() -> None:
     assert len(bound(node("n0"), group("g", 1), *workers, server)) == 3
 
 
+def test_members_are_tried_again_whoever_came_last() -> None:
+    worker = pod("g-1", "g", affinity=near("server"))
+    plain, server = pod("g-0", "g"), pod("g-2", "g", labels={"app": "server"})
+    assert len(bound(node("n0"), group("g", 1), plain, worker, server)) == 3
+
+
 def test_what_never_fits_ends_the_trying() -> None:
     """Server and helper start; the workers are told why they do not, and the cycle ends."""
     workers = [pod(f"g-{number}", "g", "9", affinity=near("server")) for number in (0, 3, 4)]

@@ -96,7 +96,7 @@ def alone(app: str) -> dict[str, Any]:
 def claimed(**more: Any) -> list[Document]:
     """Queue b holds a node that a's pod can only have alone, and has another pod waiting for one."""
     return [
-        node("n", cpu="8"),
+        node("n", cpu="8", labels={"zone": "z2"}),
         queue("a", deserved={"cpu": "4"}),
         queue("b", deserved={"cpu": "1"}),
         group("b1", 1, "b", "Running"),
@@ -121,3 +121,33 @@ def test_a_host_port_is_kept_for_the_claimant() -> None:
     assert decided(known.cycle(NOW)) == [("pipeline", "a1-0", "n"), ("evict", "b1-0", "n")]
     known.settle(NOW)
     assert decided(known.cycle(NOW + 1)) == [("bind", "a1-0", "n")]
+
+
+def test_the_claimant_starts_before_others_change_what_it_was_promised_for() -> None:
+    """The sibling, bound first to the same zone, would make the claimant's pods spread too unevenly."""
+    rule = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    rule["labelSelector"] = {"matchLabels": {"app": "x"}}
+    *others, sibling, _, claimant = claimed(labels={"app": "x"})
+    claimant["spec"]["topologySpreadConstraints"] = [rule]
+    small = node("m", cpu="1", labels={"zone": "z1"})
+    blocker = pod("s-0", "s", "5", on="n", schedulerName="other")
+    known = engine(small, *others, group("a1", 1, "a"), claimant, blocker, config=RECLAIM)
+    assert decided(known.cycle(NOW)) == [("pipeline", "a1-0", "n"), ("evict", "b1-0", "n")]
+    known.settle(NOW)
+    known.delete("Pod", "ml/s-0")
+    known.apply(sibling)
+    assert ("bind", "a1-0", "n") in decided(known.cycle(NOW + 1))
+
+
+def test_who_was_promised_room_takes_no_more_than_that_before_others() -> None:
+    """Its surplus members wait for their turn, behind the older job."""
+    known = waiting()
+    known.apply(pod("g-2", "g", "2"))
+    known.cycle(NOW)
+    known.apply(group("older", created="2025-01-01T00:00:00Z"))
+    known.apply(pod("older-0", "older", "2"))
+    known.apply(node("m", cpu="2"))
+    known.delete("Pod", "ml/old-0")
+    found = decided(known.cycle(NOW + 1))
+    assert found[:2] == [("bind", "g-0", "n"), ("bind", "g-1", "n")]
+    assert ("bind", "older-0", "m") in found
