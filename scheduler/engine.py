@@ -65,7 +65,7 @@ class Engine:
         config: the configuration in force.
         plugins, actions: as configured; they live as long as the engine.
         state: the cluster as known.
-        placer: what is kept about nodes from cycle to cycle.
+        placer, gate: what is kept from cycle to cycle about nodes, and about who was let in.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """The books: moving tasks between statuses and keeping node, card, job and queue amounts true.
 
-This is the only place that writes a task's ``status`` and ``node``. A move is its own undo: moving
-back restores every amount exactly, since all of them are integers.
+Apart from a pod's event, which writes its row while it is out of the books (``pods``), this is the only
+place that writes a task's ``status`` and ``node``. A move is its own undo: moving back restores every
+amount exactly, since all of them are integers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tasks: one row for every pod the scheduler must know of.
 
 A task is a row number ``t``; what is read in bulk stands in columns, what is read by name in lists.
-Accounts (node, job, queue) are moved by ``accounts``; nothing else writes ``status`` or ``node``.
+``pods`` writes rows from events; afterwards only ``accounts`` moves ``status`` and ``node``.
 """
 
 from __future__ import annotations
