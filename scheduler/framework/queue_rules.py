@@ -2,7 +2,7 @@
 
 A share plugin (``proportion``, ``capacity``) works out what queues are owed; everything that follows
 from it is the same for both and stands here: room under limits at every ancestor, the gate, order of
-queues, who may take from whom. The arithmetic is in ``quota``, the choice of victims in ``victims``.
+queues, who may take from whom. The arithmetic is in ``quota``, the choice of victims in ``eviction``.
 
 A victim is judged by itself, against what its queue holds at the moment: whoever takes several asks
 again after each.

@@ -80,7 +80,7 @@ class Statement:
         self.rollback(0)
 
     def undo_eviction(self, task: int) -> bool:
-        """Give *task*'s eviction back if it is in this statement (out of order; see ``eviction``)."""
+        """Give *task*'s eviction back if this statement has it (out of order; see ``eviction.giveback``)."""
         for position, operation in enumerate(self.operations):
             if operation.cause is not None and int(operation.before.tasks[0]) == task:
                 del self.operations[position]

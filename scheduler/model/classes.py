@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from volcano_py.scheduler.model.kube.podspec import PodConstraints
 from volcano_py.scheduler.model.resources import Ints, Vocabulary, pad
+from volcano_py.scheduler.model.rows import put_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,7 @@ class ClassTable:
         best_effort = not any(amount for name, amount in signature.request if name != "pods")
         row = self._free.pop() if self._free else len(self.classes)
         klass = TaskClass(row, signature, request, charge, best_effort and signature.cards is None)
-        if row == len(self.classes):
-            self.classes.append(klass)
-        else:
-            self.classes[row] = klass
+        put_at(self.classes, row, klass)
         self._by_signature[signature] = klass
         return klass
 

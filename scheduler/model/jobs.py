@@ -14,7 +14,7 @@ import numpy as np
 
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.model.resources import Ints, Rows32, Vocabulary
-from volcano_py.scheduler.model.rows import Column, Rows
+from volcano_py.scheduler.model.rows import Column, Rows, put_at
 from volcano_py.scheduler.model.tasks import ALLOCATED, NOWHERE, Status
 
 STATUSES: Final = len(Status)
@@ -165,10 +165,7 @@ class JobTable(Rows):
         namespace, _, name = key.partition("/")
         row = self.take_row()
         job = Job(row, key, namespace, name)
-        if row == len(self.jobs):
-            self.jobs.append(job)
-        else:
-            self.jobs[row] = job
+        put_at(self.jobs, row, job)
         self.index[key] = row
         return job
 

@@ -15,6 +15,7 @@ from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
 from volcano_py.scheduler.model.pods import book_tasks
 from volcano_py.scheduler.model.queues import ROOT, Queue, QueueTable
 from volcano_py.scheduler.model.resources import UNLIMITED
+from volcano_py.scheduler.model.rows import put_at
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
@@ -147,10 +148,7 @@ def adopt_tree(table: QueueTable, tree: Tree) -> None:
 def _new(table: QueueTable, name: str) -> Queue:
     row = table.take_row()
     queue = Queue(row, name, path=(row,))
-    if row == len(table.queues):
-        table.queues.append(queue)
-    else:
-        table.queues[row] = queue
+    put_at(table.queues, row, queue)
     table.index[name] = row
     return queue
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from volcano_py.scheduler.model.resources import Vocabulary
+
+T = TypeVar("T")
 
 _FIRST_CAPACITY: Final = 16
 
@@ -32,6 +34,14 @@ class Column:
     dtype: DTypeLike
     fill: Any = 0
     per_resource: bool = False
+
+
+def put_at(objects: list[T | None], row: int, item: T) -> None:
+    """Write *item* at *row* of the objects kept beside a table: a row used before, or the next one."""
+    if row == len(objects):
+        objects.append(item)
+    else:
+        objects[row] = item
 
 
 class Rows:
