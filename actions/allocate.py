@@ -58,14 +58,14 @@ class AllocateAction(Action):
         Returns:
             Those of *jobs* that have something to place after that.
         """
-        promised = session.reservations.jobs()
+        promised = session.reservations.in_order()
         if not promised:
             return jobs
-        queues, left = session.state.queues, [job for job in jobs if job.row not in promised]
-        first = [job for job in jobs if job.row in promised]
-        first.sort(key=lambda j: (session.queue_order_key(queues[j.queue]), session.job_order_key(j)))
+        by_row = {job.row: job for job in jobs}
+        first = [job for row in promised if (job := by_row.pop(row, None))]
+        left = list(by_row.values())
         for job in first:
-            queue = queues[job.queue]
+            queue = session.state.queues[job.queue]
             if session.overused(queue) is None:
                 session.reservations.release(job)
                 sheet = sheets[job.row] = worksheet(session, job)

@@ -36,18 +36,22 @@ class Reservations:
         """Rows of jobs whose reservation stands."""
         return set(self._statements)
 
+    def in_order(self) -> list[int]:
+        """The same in the order of the promises, since a promise may count on those before it."""
+        return list(self._statements)
+
     def restore_all(self, session: Session) -> None:
-        """Promise again what earlier cycles promised, in name order."""
+        """Promise again what earlier cycles promised, in the same order."""
         state = session.state
-        nominated = state.tasks.nominated
-        jobs = {int(state.tasks.job[task]) for task in nominated} - {NOWHERE}
-        for job in sorted((state.jobs[row] for row in jobs), key=lambda job: job.key):
-            self.restore(session, job)
+        jobs = dict.fromkeys(int(state.tasks.job[task]) for task in state.tasks.nominated)
+        for row in jobs:
+            if row != NOWHERE:
+                self.restore(session, state.jobs[row])
 
     def restore(self, session: Session, job: Job) -> None:
         """Promise *job*'s nominated nodes again; nominations that no longer hold are dropped."""
         state = session.state
-        mine = sorted(task for task in state.tasks.nominated if state.tasks.job[task] == job.row)
+        mine = [task for task in state.tasks.nominated if state.tasks.job[task] == job.row]
         if not mine:
             return
         statement = session.statement(RESTORE)

@@ -151,3 +151,25 @@ def test_who_was_promised_room_takes_no_more_than_that_before_others() -> None:
     found = decided(known.cycle(NOW + 1))
     assert found[:2] == [("bind", "g-0", "n"), ("bind", "g-1", "n")]
     assert ("bind", "older-0", "m") in found
+
+
+def test_a_promise_may_count_on_one_made_before() -> None:
+    """The follower, of a queue and with a name that go first, was promised a place beside the leader."""
+    near = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "leader"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [near]}
+    known = engine(
+        node("n"),
+        group("old", phase="Running"),
+        pod("old-0", "old", "4", on="n", metadata=LEAVING),
+        queue("a"),
+        queue("b"),
+        group("z-leads", 1, "b"),
+        pod("z-leads-0", "z-leads", "2", labels={"app": "leader"}),
+        config=ALLOCATE,
+    )
+    assert decided(known.cycle(NOW)) == [("pipeline", "z-leads-0", "n")]
+    known.apply(group("a-follows", 1, "a"))
+    known.apply(pod("a-follows-0", "a-follows", "2", affinity={"podAffinity": required}))
+    assert decided(known.cycle(NOW + 1))[-1] == ("pipeline", "a-follows-0", "n")
+    known.delete("Pod", "ml/old-0")
+    assert sorted(decided(known.cycle(NOW + 2))) == [("bind", "a-follows-0", "n"), ("bind", "z-leads-0", "n")]

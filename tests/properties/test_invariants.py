@@ -207,7 +207,10 @@ def until_last(result: CycleResult, claimant: str, before: dict[Key, Document]) 
 def starts_beside(
     world: World, decided: list[Decision], claimant: str, back: set[str], before: dict[Key, Document]
 ) -> int:
-    """How many pods of *claimant* start when all is as *decided*, but the pods *back* have stayed."""
+    """How many pods of *claimant* start when all is as *decided*, but the pods *back* have stayed.
+
+    Only those that were promised room are asked about: other members might have needed other room.
+    """
     gone = {each.pod for each in decided if each.kind == "evict"} - back
     placed = {each.pod: each for each in decided if each.kind != "evict"}
     engine = Engine(parse_scheduler_config({**world.configuration, "actions": "allocate"}))
@@ -218,7 +221,7 @@ def starts_beside(
             mine, waits = group_of(document) == claimant, document["status"]["phase"] == "Pending"
             if name in placed and not mine:
                 engine.apply(world.started(document, placed[name]))
-            elif mine or not waits:
+            elif name in placed or not waits:
                 engine.apply(document)
     return sum(each.kind == "bind" for each in engine.cycle(float(world.now)).decisions)
 
