@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.clusters import Document, engine, group, node, pod
+from volcano_py.scheduler.framework.filling import take_members, worksheet
 
 NOW = 1767225600.0
 CONFIG = """\
@@ -64,3 +65,48 @@ def test_what_never_fits_ends_the_trying() -> None:
     result = known.cycle(NOW)
     assert {each.pod for each in result.decisions} == {"ml/g-1", "ml/g-2"}
     assert set(result.refusals) == {"ml/g-0", "ml/g-3", "ml/g-4"}
+
+
+ROLES = {"ps": 1, "worker": 2}
+
+
+def role(name: str, number: int, cpu: str = "1") -> Document:
+    return pod(f"g-{number}", "g", cpu, annotations={"volcano.sh/task-spec": name})
+
+
+def taken(minimum: int, *members: Document, roles: dict[str, int] | None = None) -> list[str]:
+    """Who is taken off the sheet first."""
+    more: dict[str, Any] = {} if roles is None else {"minTaskMember": roles}
+    known = engine(node("n"), group("g", minimum, **more), *members, config=CONFIG)
+    session, job = known.open(NOW), known.state.jobs.named("ml/g")
+    assert job is not None
+    found = take_members(session, job, worksheet(session, job))
+    return [known.state.tasks.keys[task].removeprefix("ml/") for task in found]
+
+
+def test_as_many_are_taken_as_the_gang_lacks() -> None:
+    assert taken(2, *(pod(f"g-{number}", "g") for number in range(4))) == ["g-0", "g-1"]
+
+
+def test_roles_below_their_minimum_come_first_and_the_order_stays() -> None:
+    members = [*(role("worker", number) for number in range(3)), role("ps", 3), role("worker", 4)]
+    assert taken(3, *members, roles=ROLES) == ["g-0", "g-1", "g-3"]
+    assert taken(4, *members, roles=ROLES) == ["g-0", "g-1", "g-2", "g-3"]
+
+
+def test_role_minimums_beyond_the_gangs_own_are_off() -> None:
+    members = [*(role("worker", number) for number in range(3)), role("ps", 3)]
+    assert taken(2, *members, roles=ROLES) == ["g-0", "g-1"]
+
+
+def test_pods_that_ask_nothing_come_last_and_gated_ones_not_at_all() -> None:
+    bare, gated = pod("g-0", "g", None), pod("g-1", "g", schedulingGates=[{"name": "x"}])
+    assert taken(2, bare, gated, pod("g-2", "g")) == ["g-2", "g-0"]
+
+
+def test_a_role_that_finds_no_place_keeps_the_gang_waiting() -> None:
+    members = [*(role("worker", number) for number in range(3)), role("ps", 3, cpu="9")]
+    assert bound(node("n"), group("g", 3, minTaskMember=ROLES), *members) == {}
+    members[-1] = role("ps", 3)
+    found = bound(node("n", cpu="3"), group("g", 3, minTaskMember=ROLES), *members)
+    assert set(found) == {"g-0", "g-1", "g-3"}
