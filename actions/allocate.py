@@ -108,5 +108,6 @@ def attempt(session: Session, job: Job, queue: Queue, sheet: Worksheet, action: 
         session.held.append(statement)
     else:
         statement.discard()
+        session.fitted[job.row] = placed
         session.reservations.restore(session, job)
     return False

@@ -62,7 +62,7 @@ class GangPlugin(Plugin):
 
     def open(self, session: Session) -> None:
         """Hang everything about wholeness."""
-        self._state = session.state
+        self._session, self._state = session, session.state
         self._earlier.clear()
         points = session.points
         points.job_valid.add(self.name, self.invalid)
@@ -125,9 +125,14 @@ class GangPlugin(Plugin):
         ready = self._seats(job, None, waiting=False)
         message = (
             f"{len(job.tasks) - ready}/{len(job.tasks)} tasks in gang unschedulable: the gang needs "
-            f"{job.min_member} and has {ready}; {shown}{more}"
+            f"{job.min_member} and has {ready}{self._fitted(job)} {shown}{more}"
         )
         return Refusal("GangIncomplete", message, first.nodes, first.failed, first.missing, first.nearest)
+
+    def _fitted(self, job: Job) -> str:
+        """How far the gang came before it was given up; what its other members were told is beside those."""
+        fitted = self._session.fitted.get(job.row, 0)
+        return f", {fitted} more would fit now; beside those:" if fitted else ";"
 
     def agrees(self, claim: Claim, victims: Rows32) -> Mask:
         """(V,) who may go: all, or those their gang can spare if taken in this order."""

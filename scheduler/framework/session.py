@@ -53,6 +53,7 @@ class Session:
         placer, gate: placement, and what waits behind the gate; shared by all cycles.
         shares: what queues are owed; None without a share plugin.
         refusals: task -> why it was not placed.
+        fitted: job row -> members that had found a place when the gang was given up.
         job_refusals: job row -> why the job as a whole waits.
         decisions: what was committed, in order.
         held: statements of gangs that wait for room being released; kept until the cycle ends.
@@ -75,6 +76,7 @@ class Session:
         self.points = Points(self._admits)
         self.shares: QueueShares | None = None
         self.refusals: dict[int, Refusal] = {}
+        self.fitted: dict[int, int] = {}
         self.job_refusals: dict[int, Refusal] = {}
         self.decisions: list[Decision] = []
         self.held: list[Statement] = []

@@ -68,10 +68,10 @@ def test_it_changes_a_decision(tmp_path: Path, installed: Path) -> None:
     assert node_of(plan(tmp_path, PRICED, installed)) == "b-cheap"
 
 
-def test_without_the_package_its_name_is_unknown(tmp_path: Path) -> None:
-    done = plan(tmp_path, PRICED, None)
+def test_a_name_that_no_package_brings_is_unknown(tmp_path: Path, installed: Path) -> None:
+    done = plan(tmp_path, PRICED.replace("name: price", "name: prices"), installed)
     assert done.returncode == 2
-    assert "price" in done.stdout
+    assert 'did you mean \\"price\\"' in done.stdout
 
 
 def test_its_arguments_are_checked(tmp_path: Path, installed: Path) -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 COMMAND = re.compile(r"^(?: {4}|\.venv/bin/)(volcano-py [^#\n`]*?)(?:  +#.*)?$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-SLOW = ("--all", "--growth", "--idle", "--seeds 42-51")
+SLOW = ("--all", "--profile", "--growth", "--idle", "--seeds 42-51")
 """Commands that take minutes; what they print is committed, and their parts are tested elsewhere."""
 
 
