@@ -141,7 +141,7 @@ def _scenarios(paths: list[str], output: Form) -> int:
 
 def _said(fault: Unreadable) -> str:
     where = f"{fault.file}:{fault.line}" if fault.line else fault.file
-    return f"{where}: {fault.message}"
+    return f"{where}: {fault.name}: {fault.message}" if fault.name else f"{where}: {fault.message}"
 
 
 def _verdict(manifest: Manifest) -> Verdict:

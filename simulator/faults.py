@@ -36,7 +36,7 @@ class Fault:
 
 def unreadable(fault: Unreadable) -> Fault:
     """What could not be read at all."""
-    return Fault(fault.file, fault.line, "", "", fault.message)
+    return Fault(fault.file, fault.line, fault.name, "", fault.message)
 
 
 def fault_of(manifest: Manifest, problem: Problem) -> Fault:

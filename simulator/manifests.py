@@ -26,6 +26,9 @@ ALIASED_VALUES: Final = 100_000
 _BOUNDARY: Final = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
 _EMPTY: Final = re.compile(r"(?:\s*(?:#[^\n]*|%[^\n]*|---|\.\.\.)?(?:\n|\Z))*")
 _STEP: Final = re.compile(r"\[([^\]]+)\]|([^.\[\]]+)")
+_SAYS_KIND: Final = re.compile(r"""^\s*(?:\{\s*)?["']?kind["']?:\s*["']?(\w+)""", re.MULTILINE)
+_SAYS_META: Final = re.compile(r"""["']?metadata["']?:(.*?)(?:["']?(?:spec|status)["']?:|\Z)""", re.DOTALL)
+_SAYS_NAME: Final = re.compile(r"""\b(name|namespace)["']?:[ \t]*["']?([^\s"',{}\[\]]+)""")
 _LONGEST_NAME: Final = 80
 
 
@@ -112,11 +115,17 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something that could not be read; line 0 is the file as a whole."""
+    """Something that could not be read.
+
+    Attributes:
+        line: 0 is the file as a whole.
+        name: the object it seems to be, ``Kind namespace/name``; "" where nobody can tell.
+    """
 
     file: str
     line: int
     message: str
+    name: str = ""
 
 
 Read = tuple[list[Manifest], list[Unreadable]]
@@ -141,7 +150,8 @@ def read_paths(paths: Iterable[str], stdin: str | None = None) -> Read:
     """
     manifests: list[Manifest] = []
     faults: list[Unreadable] = []
-    for file in [file for path in paths for file in _files(path, faults)]:
+    named = list(paths)
+    for file in [file for path in named for file in _files(path, faults)]:
         try:
             text = _content(file, stdin)
         except OSError as error:
@@ -152,6 +162,8 @@ def read_paths(paths: Iterable[str], stdin: str | None = None) -> Read:
             found, wrong = read_text(text, file)
             manifests += found
             faults += wrong
+            if not found and not wrong and file in named:
+                faults.append(Unreadable(file, 0, "holds no object"))
     return manifests, faults
 
 
@@ -235,8 +247,8 @@ def _json(part: Text, at: int, found: list[Manifest]) -> Unreadable | None:
             document, end = decoder.raw_decode(part.text, at)
         except json.JSONDecodeError as error:
             hint = "" if part.text[error.pos :].strip() else "; it seems to be cut off here"
-            line = part.before + error.lineno
-            return Unreadable(part.file, line, f"is not valid JSON: {error.msg.lower()}{hint}")
+            line, name = part.before + error.lineno, _seems_to_be(part.text[at : error.pos])
+            return Unreadable(part.file, line, f"is not valid JSON: {error.msg.lower()}{hint}", name)
         before = part.before + part.text.count("\n", 0, at)
         found.append(Manifest(document, Text(part.file, part.text[at:end], before)))
         at = end
@@ -296,7 +308,18 @@ def _syntax(part: Text, error: yaml.YAMLError) -> Unreadable:
         hint = "; indent with spaces, not with tabs"
     elif not rest.strip():
         hint, line = "; it seems to be cut off here", part.text.rstrip().count("\n") + 1
-    return Unreadable(part.file, part.before + line, f"is not valid YAML: {what}{hint}")
+    name = _seems_to_be("".join(part.text.splitlines(keepends=True)[:line]))
+    return Unreadable(part.file, part.before + line, f"is not valid YAML: {what}{hint}", name)
+
+
+def _seems_to_be(text: str) -> str:
+    """The object that *text*, which nobody can read to its end, begins with: its first kind and names."""
+    kind = _SAYS_KIND.search(text)
+    meta = _SAYS_META.search(text)
+    if kind is None:
+        return ""
+    found = {} if meta is None else dict(reversed(_SAYS_NAME.findall(meta[1])))
+    return object_name({"kind": kind[1], "metadata": found})
 
 
 # -- lines --------------------------------------------------------------------------------------

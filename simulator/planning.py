@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -11,10 +12,12 @@ from volcano_py.crds.objects import KINDS, parse_object
 from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.times import format_time
+from volcano_py.scheduler.model.pods import GROUP
 from volcano_py.simulator.faults import Fault, Origins, fault_of, unreadable
 from volcano_py.simulator.inspection import Finding, broken_links, doubts
-from volcano_py.simulator.manifests import Manifest, Read, Text
-from volcano_py.simulator.present import identity
+from volcano_py.simulator.job_objects import MOST_PODS
+from volcano_py.simulator.manifests import Manifest, Read, Text, read_text
+from volcano_py.simulator.present import identity, part
 from volcano_py.simulator.report import plan_report
 from volcano_py.simulator.world import Applied, World
 
@@ -30,6 +33,15 @@ _CORE: Final = {
 }  # fmt: skip
 _OURS: Final = {kind.info.kind: kind.info.api_version for kind in KINDS}
 _CONFIG_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
+_ARGUMENT: Final = re.compile(r"""plugin (\S+): (.*?argument ["']([^"']+)["'].*)""", re.DOTALL)
+_REFERENCES: Final = (
+    ("metadata", "annotations", GROUP),
+    ("spec", "queue"),
+    ("spec", "parent"),
+    ("spec", "nodeName"),
+    ("spec", "priorityClassName"),
+)
+"""Fields that name another object."""
 _SHARED: Final = ("Job", "CronJob")
 """Kinds of ours whose name Kubernetes uses as well."""
 
@@ -68,9 +80,7 @@ def not_planned(read: Read, messages: Iterable[str], config: Text, now: float) -
     written = Manifest({}, config)
     faults = [unreadable(fault) for fault in read[1]]
     for message in messages:
-        field, separator, rest = message.partition(": ")
-        named = bool(separator) and field.startswith(_CONFIG_KEYS)
-        problem = Problem(field, rest) if named else Problem("", message)
+        problem = _config_problem(message, config)
         faults.append(Fault(config.file, written.line_of(problem.field), "configuration", *problem))
     empty: Report = {
         "now": format_time(now),
@@ -81,6 +91,27 @@ def not_planned(read: Read, messages: Iterable[str], config: Text, now: float) -
         "pending": {},
     }
     return {**empty, "errors": _data(faults), "warnings": []}
+
+
+def _config_problem(message: str, config: Text) -> Problem:
+    """*message* about *config* split into field and sentence; a plugin's argument is a field of its own."""
+    argument = _ARGUMENT.match(message)
+    if argument is not None:
+        name, rest, key = argument.groups()
+        for place, plugin in _plugins(config):
+            if plugin == name:
+                return Problem(f"{place}.arguments[{key}]", rest)
+    field, separator, rest = message.partition(": ")
+    named = bool(separator) and field.startswith(_CONFIG_KEYS)
+    return Problem(field, rest) if named else Problem("", message)
+
+
+def _plugins(config: Text) -> Iterator[tuple[str, object]]:
+    """Field and name of every plugin in a configuration that could be read."""
+    for manifest in read_text(config.text, config.file)[0]:
+        for tier, said in enumerate(manifest.document.get("tiers") or []):
+            for place, plugin in enumerate(said.get("plugins") or []):
+                yield f"tiers[{tier}].plugins[{place}]", plugin.get("name")
 
 
 class _Input:
@@ -96,6 +127,7 @@ class _Input:
         """Feed the objects to *world* and look at what it makes of them."""
         self._warn_of_repeats()
         self._warn_of_unknown_fields()
+        self._look_for_endless_jobs()
         applied = world.apply([manifest.document for manifest in self.manifests])
         self.errors += [self.origins.fault(a.document, p) for a in applied for p in a.problems]
         self._warn_of_ignored(applied)
@@ -139,6 +171,20 @@ class _Input:
                 problem = Problem(field, "is no field of this kind; an API server would drop it")
                 self.warnings.append(fault_of(manifest, problem))
 
+    def _look_for_endless_jobs(self) -> None:
+        """Jobs that make more pods than are made here: what is planned is not all of them."""
+        for manifest in self.manifests:
+            tasks = part(manifest.document, "spec").get("tasks")
+            if manifest.document.get("kind") != "Job" or not isinstance(tasks, list):
+                continue
+            for at, task in enumerate(tasks):
+                replicas = task.get("replicas") if isinstance(task, dict) else None
+                if isinstance(replicas, int) and replicas > MOST_PODS:
+                    message = (
+                        f"{replicas} pods are more than a cluster holds; {MOST_PODS} of them are planned"
+                    )
+                    self.errors.append(fault_of(manifest, Problem(f"spec.tasks[{at}].replicas", message)))
+
     def _warn_of_ignored(self, applied: list[Applied]) -> None:
         """One warning for each kind that nobody here reads."""
         ignored: dict[str, list[Applied]] = {}
@@ -172,8 +218,16 @@ def _identity_problems(document: dict[str, Any]) -> Iterator[Problem]:
         if value is not None and not isinstance(value, str):
             yield Problem(f"metadata.{field}", "must be a text (put it in quotes)")
         elif value is not None and len(value) > LONGEST_NAME:
-            allowed = f"may have at most {LONGEST_NAME} characters, not {len(value)}"
-            yield Problem(f"metadata.{field}", allowed)
+            yield Problem(f"metadata.{field}", _too_long(value))
+    for *above, last in _REFERENCES:
+        value = part(document, *above).get(last)
+        if isinstance(value, str) and len(value) > LONGEST_NAME:
+            path = ".".join(above)
+            yield Problem(f"{path}[{last}]" if "/" in last else f"{path}.{last}", _too_long(value))
+
+
+def _too_long(name: str) -> str:
+    return f"may have at most {LONGEST_NAME} characters, not {len(name)}"
 
 
 def _group(version: str) -> str:

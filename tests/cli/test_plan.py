@@ -106,7 +106,7 @@ def test_bad_input_exits_2_and_plans_the_rest(good: Path) -> None:
     ]
     for_people = call("-f", str(good))
     assert for_people.exit_code == 2
-    assert "good.yaml:15: is not valid YAML" in for_people.stdout.replace("\n  ", " ")
+    assert "good.yaml:15: Pod (no name): is not valid YAML" in " ".join(for_people.stdout.split())
 
 
 def test_a_warning_is_no_error(good: Path) -> None:
@@ -122,8 +122,8 @@ def test_a_warning_is_no_error(good: Path) -> None:
         ("actions: alocate\n", 1, "actions", 'did you mean "allocate"?'),
         (
             "actions: allocate\ntiers: [{plugins: [{name: overcommit, arguments: {factor: 2}}]}]\n",
-            1,
-            "",
+            2,
+            "tiers[0].plugins[0].arguments[factor]",
             'unknown argument "factor"',
         ),
     ],

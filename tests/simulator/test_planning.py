@@ -152,7 +152,7 @@ def line(number: int) -> int:
             id="a-number-for-a-name",
         ),
         pytest.param(
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: a,\n", 3, "", "", "not valid YAML", id="cut-off"
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: a,\n", 3, "Pod a", "", "not valid YAML", id="cut-off"
         ),
     ],
 )
@@ -212,8 +212,8 @@ metadata: {name: a, namespace: ml, annotations: {scheduling.k8s.io/group-name: g
 spec: {containers: []}
 """)
     [error] = report["errors"]
-    assert (error["object"], error["line"]) == ("PodGroup ml/ghost", 0)
-    assert "pod ml/a name it" in error["message"]
+    assert (error["object"], error["line"]) == ("Pod ml/a", line(3))
+    assert error["message"].startswith("PodGroup ml/ghost does not exist; add it")
     assert "does not exist" in report["pending"]["ml/a"]["reason"]
 
 
