@@ -63,10 +63,12 @@ class OvercommitPlugin(Plugin):
             return Vote.PERMIT
         at = int(over.argmax())
         name = self._session.state.vocabulary.names[at]
-        wanted, left, short = (format_base(name, int(amount[at])) for amount in (asked, idle, over))
+        amounts = (asked, self._free(), idle, over)
+        wanted, free, left, short = (format_base(name, int(amount[at])) for amount in amounts)
         return Refusal(
             "ClusterFull",
-            f"{wanted} {name} asked with {left} left of the cluster times {self.factor:g}, {short} over",
+            f"{wanted} {name} asked with {free} free in the cluster and {left} left to promise "
+            f"(overcommit-factor {self.factor:g}), {short} over",
             missing={name: int(over[at])},
         )
 
@@ -78,6 +80,13 @@ class OvercommitPlugin(Plugin):
             promised = (nodes.allocatable[counted].sum(axis=0) * self.factor).astype(np.int64)
             self._idle = (nodes.epoch, promised - nodes.used[counted].sum(axis=0))
         return self._idle[1]
+
+    def _free(self) -> Ints:
+        """(R,) what nobody holds on the nodes that are counted."""
+        nodes = self._session.state.nodes
+        counted = nodes.live & ~nodes.unschedulable
+        free: Ints = (nodes.allocatable[counted] - nodes.used[counted]).sum(axis=0)
+        return free
 
     def _can_take_back(self, job: Job, asked: Ints, over: Ints) -> bool:
         """What is missing is held by other queues above their entitlement, and *job* is inside its own."""

@@ -31,7 +31,9 @@ def gate(session: Session, name: str) -> str:
 def test_a_little_more_than_there_is_passes() -> None:
     session = cluster(group("r"), pod("r-0", "r", "4", on="n"), waits("a", "8"), waits("b", "8001m"))
     assert gate(session, "a") == ""
-    assert gate(session, "b") == "8001m cpu asked with 8 left of the cluster times 1.2, 1m over"
+    assert gate(session, "b") == (
+        "8001m cpu asked with 6 free in the cluster and 8 left to promise (overcommit-factor 1.2), 1m over"
+    )
 
 
 def test_only_what_is_admitted_is_booked() -> None:
@@ -39,14 +41,18 @@ def test_only_what_is_admitted_is_booked() -> None:
     assert gate(session, "a") == ""
     assert gate(session, "b") == ""
     session.admit(job(session, "a"))
-    assert gate(session, "b") == "6 cpu asked with 2 left of the cluster times 1, 4 over"
+    assert gate(session, "b") == (
+        "6 cpu asked with 10 free in the cluster and 2 left to promise (overcommit-factor 1), 4 over"
+    )
 
 
 def test_what_running_groups_still_ask_is_booked() -> None:
     driver = [group("r", 1, phase="Running", minResources={"cpu": "5"}), pod("r-0", "r", "1", on="n")]
     session = cluster(*driver, waits("a", "5"), waits("b", "6"), factor="1")
     assert gate(session, "a") == ""
-    assert gate(session, "b") == "6 cpu asked with 5 left of the cluster times 1, 1 over"
+    assert gate(session, "b") == (
+        "6 cpu asked with 9 free in the cluster and 5 left to promise (overcommit-factor 1), 1 over"
+    )
 
 
 def test_members_that_have_finished_ask_for_nothing_more() -> None:
