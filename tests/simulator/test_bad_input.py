@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from tests.simulator.test_planning import GOOD, VOLCANO, binds, line, planned
-from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
-from volcano_py.scheduler.framework.registry import known_actions, known_plugins
 from volcano_py.simulator.job_objects import MOST_PODS
 from volcano_py.simulator.manifests import Text, read_paths, read_text
 from volcano_py.simulator.planning import not_planned
@@ -129,8 +127,6 @@ def test_an_argument_that_nobody_knows_is_told_at_its_line() -> None:
         "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: binpack\n"
         "    arguments:\n      binpack.cpu: 1\n      binpack.wieght: 3\n"
     )
-    config = load_scheduler_config(DEFAULT_CONFIG, known_plugins(), known_actions())
-    assert config
     message = 'plugin binpack: unknown argument "binpack.wieght" (its value is 3)'
     report = not_planned(([], []), [message], Text("conf.yaml", text), 0.0)
     [fault] = report["errors"]
