@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from volcano_py.scheduler.framework.action import Action
 from volcano_py.scheduler.framework.agenda import Agenda
+from volcano_py.scheduler.framework.decision import standing
 from volcano_py.scheduler.framework.filling import Worksheet, place, take_members, worksheet
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.framework.singles import Singles
@@ -102,7 +103,7 @@ def attempt(session: Session, job: Job, queue: Queue, sheet: Worksheet, action: 
         sheet.fail(session, left)
         placed += len(members) - len(left)
         if placed and session.job_ready(job):
-            statement.commit(f"fits; {job.ready()} of {job.min_member} members stand")
+            statement.commit(standing(job))
             return sheet.has_more(session)
     if placed and session.job_pipelined(job):
         session.held.append(statement)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from volcano_py.actions.allocate import candidates
 from volcano_py.scheduler.framework.action import Action
+from volcano_py.scheduler.framework.decision import standing
 from volcano_py.scheduler.framework.filling import place, worksheet
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.model.jobs import Job
@@ -38,5 +39,5 @@ class BackfillAction(Action):
         for task in waiting:
             place(session, statement, job, queue, [task])
             if session.job_ready(job):
-                statement.commit()
+                statement.commit(standing(job))
         statement.discard()

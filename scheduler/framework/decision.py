@@ -9,6 +9,7 @@ from volcano_py.scheduler.model.cards import Slice
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
+    from volcano_py.scheduler.model.jobs import Job
 
 Kind = Literal["bind", "pipeline", "evict"]
 
@@ -51,6 +52,11 @@ class Decision:
     for_whom: str = ""
     reason: str = ""
     lost: str = ""
+
+
+def standing(job: Job) -> str:
+    """Why members of *job* start now."""
+    return f"fits; {job.ready()} of {job.min_member} members stand"
 
 
 def bind(state: ClusterState, task: int, action: str, reason: str) -> Decision:

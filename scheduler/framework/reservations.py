@@ -123,4 +123,4 @@ def _reserve(session: Session, statement: Statement) -> None:
     statement.discard()
     for tasks, rows, choices in placed:
         statement.pipeline(tasks, rows, choices)
-    statement.commit(WAITS)
+    statement.commit(waits=WAITS)

@@ -88,8 +88,12 @@ class Statement:
                 return True
         return False
 
-    def commit(self, reason: str = "") -> list[Decision]:
+    def commit(self, fits: str = "", waits: str = "") -> list[Decision]:
         """Make the operations final and hand the decisions to the session.
+
+        Args:
+            fits: the reason of what is bound.
+            waits: the reason of what is promised.
 
         Binds become ``BINDING``; promises are remembered as nominations; evicted tasks are on
         their way out. A statement is empty afterwards.
@@ -106,9 +110,9 @@ class Statement:
                 continue
             told.update(standing.tolist())
             if operation.status == Status.ALLOCATED:
-                decisions += self._bind(standing, reason)
+                decisions += self._bind(standing, fits)
             elif operation.status == Status.PIPELINED:
-                decisions += self._promise(standing, reason)
+                decisions += self._promise(standing, waits)
             elif operation.cause is not None:
                 decisions.append(eviction(state, int(standing[0]), self.action, operation.cause))
         self.operations.clear()

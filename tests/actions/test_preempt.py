@@ -29,6 +29,24 @@ def test_two_members_start_on_what_one_victim_leaves() -> None:
     assert promised(result) == {"pair-0": "n1", "pair-1": "n1"}
 
 
+def test_who_starts_without_a_victim_waits_for_nobody() -> None:
+    """Allocate looks at ``a`` before the pod that it wants to be beside is placed."""
+    near = {"requiredDuringSchedulingIgnoredDuringExecution": [{
+        "topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "b"}},
+    }]}  # fmt: skip
+    result = cluster(
+        node("n1", cpu="4"),
+        group("a"),
+        pod("a-0", "a", "1", affinity={"podAffinity": near}),
+        group("b"),
+        pod("b-0", "b", "1", labels={"app": "b"}),
+    ).cycle(NOW)
+    assert [(d.kind, d.pod, d.reason) for d in result.decisions] == [
+        ("bind", "ml/b-0", "fits; 1 of 1 members stand"),
+        ("bind", "ml/a-0", "fits; 1 of 1 members stand"),
+    ]
+
+
 def test_a_useless_victim_stays() -> None:
     """The lowest pod holds only memory; what lacks is cpu."""
     result = cluster(

@@ -19,7 +19,7 @@ import numpy as np
 
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.contract import PREEMPT, RECLAIM, VICTIM_STATUSES, lost_text, may_take
-from volcano_py.scheduler.framework.decision import EvictionCause
+from volcano_py.scheduler.framework.decision import EvictionCause, standing
 from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken, placed_tasks
 from volcano_py.scheduler.framework.eviction.search import Plan, Search
 from volcano_py.scheduler.framework.eviction.victims import (
@@ -215,7 +215,7 @@ class Attempt:
             if status[task] == Status.PIPELINED:
                 name = self.session.state.nodes.names[int(node[task])]
                 self.session.refuse([task], Refusal("Waiting", f"room on {name} is promised; {WAITS}"))
-        self.statement.commit(WAITS)
+        self.statement.commit(standing(self.job), WAITS)
         self.desk.carried_out += 1
 
     def give_up(self) -> None:
