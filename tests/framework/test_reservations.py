@@ -173,3 +173,22 @@ def test_a_promise_may_count_on_one_made_before() -> None:
     assert decided(known.cycle(NOW + 1))[-1] == ("pipeline", "a-follows-0", "n")
     known.delete("Pod", "ml/old-0")
     assert sorted(decided(known.cycle(NOW + 2))) == [("bind", "a-follows-0", "n"), ("bind", "z-leads-0", "n")]
+
+
+def test_while_the_promised_waits_nobody_sits_down_whom_it_would_not_bear() -> None:
+    """There is idle room for the newcomer, but beside it the promised pod could not start."""
+    rule = alone("x")
+    known = engine(
+        node("n"),
+        group("old", phase="Running"),
+        pod("old-0", "old", "3", on="n", metadata=LEAVING),
+        group("g"),
+        pod("g-0", "g", "2", **rule),
+        config=ALLOCATE,
+    )
+    assert decided(known.cycle(NOW)) == [("pipeline", "g-0", "n")]
+    known.apply(group("late"))
+    known.apply(pod("late-0", "late", "1", **rule))
+    assert decided(known.cycle(NOW + 1)) == [("pipeline", "g-0", "n")]
+    known.delete("Pod", "ml/old-0")
+    assert decided(known.cycle(NOW + 2)) == [("bind", "g-0", "n")]

@@ -257,6 +257,8 @@ def some_queue(dice: Random, name: str) -> Document:
         spec["max"] = {"cpu": str(dice.randint(6, 12))}
     if dice.random() < 0.2:
         spec["lendMin"] = True
+    if dice.random() < 0.3:
+        spec["priority"] = dice.randint(1, 9)
     if dice.random() < 0.2:
         spec["reclaimable"] = False
     if dice.random() < 0.2:
@@ -264,8 +266,11 @@ def some_queue(dice: Random, name: str) -> Document:
     return queue(name, dice.randint(1, 4), **spec)
 
 
-def random_world(seed: str, share: str, *, mix: Mix | None = None, volcano: bool = False) -> World:
-    """A world with queues (some of them below another), nodes and pods of others."""
+def random_world(seed: str, share: str, *, mix: Mix | None = None) -> World:
+    """A world with queues (some of them below another), nodes and pods of others.
+
+    One in five has Volcano's actions, which evict nobody.
+    """
     dice, mix = Random(seed), mix or Mix()
     scene = clusters.scene(dice, mix, most_nodes=6, most_pods=6)
     scene.groups.clear()
@@ -277,4 +282,4 @@ def random_world(seed: str, share: str, *, mix: Mix | None = None, volcano: bool
         for document in scene.others:
             if document["kind"] == "Queue" and document["metadata"]["name"] in "ab":
                 document["spec"]["parent"] = "above"
-    return World(dice, config(share, volcano=volcano), scene, mix)
+    return World(dice, config(share, volcano=dice.random() < 0.2), scene, mix)
