@@ -19,7 +19,7 @@ SIZE = 8
 
 
 def cluster(least: int, lends: bool, holds: tuple[int, int], asks: tuple[int, int]) -> list[Document]:
-    """One node; queue a has a min, queue b none, but a higher priority, older jobs, and more important ones."""
+    """One node; queue a has a min; b has none, but a higher priority, and older and more important jobs."""
     classes = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}}
     made: list[Document] = [
         {**classes, "value": 100},
