@@ -10,6 +10,7 @@ from volcano_py.crds.base import unknown_fields
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.objects import KINDS, parse_object
 from volcano_py.crds.schedulerconfig import SchedulerConfig
+from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.scheduler.model.pods import GROUP
@@ -127,6 +128,7 @@ class _Input:
         """Feed the objects to *world* and look at what it makes of them."""
         self._warn_of_repeats()
         self._warn_of_unknown_fields()
+        self._warn_of_others_pods()
         self._look_for_endless_jobs()
         applied = world.apply([manifest.document for manifest in self.manifests])
         self.errors += [self.origins.fault(a.document, p) for a in applied for p in a.problems]
@@ -170,6 +172,22 @@ class _Input:
             for field in unknown_fields(item) if item is not None else ():
                 problem = Problem(field, "is no field of this kind; an API server would drop it")
                 self.warnings.append(fault_of(manifest, problem))
+
+    def _warn_of_others_pods(self) -> None:
+        """Waiting pods that another scheduler serves: one warning for each scheduler."""
+        waiting: dict[str, list[Manifest]] = {}
+        for manifest in self.manifests:
+            spec, status = part(manifest.document, "spec"), part(manifest.document, "status")
+            name = spec.get("schedulerName")
+            waits = not spec.get("nodeName") and status.get("phase", "Pending") == "Pending"
+            others = isinstance(name, str) and name and name not in SCHEDULER_NAMES
+            if manifest.document.get("kind") == "Pod" and waits and others:
+                waiting.setdefault(str(name), []).append(manifest)
+        for name, found in waiting.items():
+            more = f" ({len(found)} such pods)" if len(found) > 1 else ""
+            ours = " or ".join(SCHEDULER_NAMES)
+            message = f"waits for scheduler {name}, not for us ({ours}), and is not planned{more}"
+            self.warnings.append(fault_of(found[0], Problem("spec.schedulerName", message)))
 
     def _look_for_endless_jobs(self) -> None:
         """Jobs that make more pods than are made here: what is planned is not all of them."""

@@ -132,3 +132,12 @@ def test_an_argument_that_nobody_knows_is_told_at_its_line() -> None:
     [fault] = report["errors"]
     assert (fault["line"], fault["field"]) == (9, "tiers[1].plugins[0].arguments[binpack.wieght]")
     assert fault["message"].startswith("unknown argument")
+
+
+def test_pods_of_another_scheduler_are_not_planned_and_that_is_said() -> None:
+    text = POD + "spec: {schedulerName: default-scheduler, containers: [{name: c}]}\n---\n"
+    report = planned(text + text.replace("name: a", "name: b", 1))
+    [warning] = [one for one in report["warnings"] if one["field"] == "spec.schedulerName"]
+    assert warning["message"].startswith("waits for scheduler default-scheduler, not for us")
+    assert warning["message"].endswith("is not planned (2 such pods)")
+    assert report["errors"] == []
