@@ -25,6 +25,11 @@ NOT_OFFERED: Final = frozenset((*PERCENT, PRIORITY))
 """Asked for, but no amount that a node could have."""
 BOOKED: Final = (COUNT, MEMORY[:2], CORES[:2])
 """(shares, MiB, percent): queues, jobs and totals carry each meaning under both of its names."""
+MEASURES: Final = {
+    name: measure
+    for names, measure in zip(BOOKED, ("slots", "memory", "cores"), strict=True)
+    for name in names
+}
 ALIASES: Final = {"nvidia.com/gpu-mem": "nvidia.com/gpumem", "nvidia.com/gpucompute": "nvidia.com/gpucores"}
 
 # Annotations of a node.

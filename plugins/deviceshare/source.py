@@ -41,10 +41,12 @@ class DeviceShareSource:
 
     Attributes:
         aliases: further spellings of names that books are kept under.
+        measures: see ``CardSource.measures``.
         largest_mib: memory of the largest registered card; 0 where there is none.
     """
 
     aliases: Mapping[str, str] = names.ALIASES
+    measures: Mapping[str, str] = names.MEASURES
 
     def __init__(self) -> None:
         self.largest_mib = 0

@@ -109,6 +109,10 @@ class CardSource(Protocol):
     def aliases(self) -> Mapping[str, str]:
         """Resource names that mean the same as another one."""
 
+    @property
+    def measures(self) -> Mapping[str, str]:
+        """Resource names that queues are charged under -> the card's ``memory``, ``cores`` or ``slots``."""
+
     def sees(self, largest_mib: int) -> bool:
         """The largest card of the cluster has this memory; True if earlier shapes are out of date."""
 
@@ -132,6 +136,7 @@ class NoCards:
     """The source where no device plugin is configured: card names are plain resources."""
 
     aliases: Mapping[str, str] = MappingProxyType({})
+    measures: Mapping[str, str] = MappingProxyType({})
 
     def sees(self, largest_mib: int) -> bool:
         """Shapes never depend on cards."""

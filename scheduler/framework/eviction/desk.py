@@ -290,8 +290,12 @@ class Attempt:
         ):
             self._undo(mark, taken)
             return False
-        search.took(plan.row, plan.units)
         cards = self.session.placer.cards(run.klass, plan.row, future=True)
+        gone = [task for one in self._taken for task in one.tasks]
+        if cards is not None and not search.cards.is_borrowed_idle(plan.row, cards[0], gone):
+            self._undo(mark, taken)
+            return False
+        search.took(plan.row, plan.units)
         self.statement.pipeline(np.array([task], np.int32), np.array([plan.row], np.int32), cards)
         return True
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.contract import VICTIM_STATUSES, Bounds, requests_of
+from volcano_py.scheduler.framework.eviction.borrowed import CardClaim
 from volcano_py.scheduler.framework.eviction.giveback import amounts_decide
 from volcano_py.scheduler.framework.eviction.victims import Offer, Unit
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
@@ -76,12 +77,14 @@ class Search:
         self.made_at = made_at
         self.bounds = Bounds(session, claim, may_take)
         self.sums_suffice = amounts_decide(session, self.klass)
+        self.cards = CardClaim(session, self.klass, may_take)
         self._statuses = frozenset(int(status) for status in VICTIM_STATUSES[claim.action])
         self._asked: list[int] = np.flatnonzero(self.klass.request).tolist()
         self._request: list[int] = self.klass.request[self._asked].tolist()
         self._may: list[bool] = may_take[self._asked].tolist()
         claimed = {self.bounds.columns[i]: i for i in self.bounds.claimed}
         self._claimed_at = [claimed.get(column, -1) for column in self._asked]
+        self._of_cards = [claimed[column] for column in self.cards.columns if column in claimed]
         self._on_node: dict[int, list[Entry]] = {}
         self._freed: dict[int, list[int]] = {}
         self._heaps: dict[int, list[tuple[Cost, int]]] = {}
@@ -149,7 +152,7 @@ class Search:
     def more(self, row: int) -> Iterator[Unit]:
         """Further units on node *row*, each judged by the books as they are when it is asked for."""
         for entry in self._on_node.get(row, ()):
-            if self.stands(entry.unit) and self._allowed(entry, {}, self.bounds.claimed):
+            if self.stands(entry.unit) and self._allowed(entry, {}, self._besides_sums([])):
                 yield entry.unit
 
     def anywhere(self) -> Iterator[Unit]:
@@ -248,15 +251,18 @@ class Search:
     def _helps(self, entry: Entry, lacks: list[int], taken: Taken) -> bool:
         """*entry* frees something that lacks (or may free cards, ports, neighbours) and may be taken."""
         short = [i for i, lack in enumerate(lacks) if lack > 0 and entry.frees[i] > 0]
+        wanted = [self._claimed_at[i] for i in short]
         if not self.sums_suffice:
-            return self._allowed(entry, taken, self.bounds.claimed)
-        return bool(short) and self._allowed(entry, taken, [self._claimed_at[i] for i in short])
+            return self._allowed(entry, taken, self._besides_sums(wanted))
+        return bool(short) and self._allowed(entry, taken, wanted)
+
+    def _besides_sums(self, short: list[int]) -> list[int]:
+        """What a victim's queue must be over in where sums don't tell: what is *short*, and of cards all."""
+        return self.bounds.claimed if self.klass.cards is None else short + self._of_cards
 
     def _allowed(self, entry: Entry, taken: Taken, wanted: list[int]) -> bool:
         if self.bounds.free:
             return True
-        if self.klass.cards is not None:
-            wanted = self.bounds.claimed
         wanted = [i for i in wanted if i >= 0]
         return self.bounds.allow(entry.unit.queue, entry.charge, taken, wanted, strict=self._strict)
 
