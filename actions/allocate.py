@@ -56,24 +56,34 @@ class AllocateAction(Action):
     def _promised_first(self, session: Session, jobs: list[Job], sheets: dict[int, Worksheet]) -> list[Job]:
         """Place what was promised room before others change what it was promised for.
 
+        By name; whom another one of them has to be there for is tried again after it.
+
         Returns:
             Those of *jobs* that have something to place after that.
         """
-        promised = session.reservations.in_order()
-        if not promised:
-            return jobs
-        by_row = {job.row: job for job in jobs}
-        first = [job for row in promised if (job := by_row.pop(row, None))]
-        left = list(by_row.values())
-        for job in first:
-            queue = session.state.queues[job.queue]
-            if session.overused(queue) is None:
-                session.reservations.release(job)
-                sheet = sheets[job.row] = worksheet(session, job)
-                if not attempt(session, job, queue, sheet, self.name):
-                    continue
-            left.append(job)
+        promised = session.reservations.jobs()
+        left = [job for job in jobs if job.row not in promised]
+        first = sorted((job for job in jobs if job.row in promised), key=lambda job: job.key)
+        while first:
+            stuck = [job for job in first if not self._keep_promise(session, job, sheets, left)]
+            if len(stuck) == len(first):
+                break
+            first = stuck
         return left
+
+    def _keep_promise(
+        self, session: Session, job: Job, sheets: dict[int, Worksheet], left: list[Job]
+    ) -> bool:
+        """Whether *job* starts or still waits for its room; in *left* if it has more to place."""
+        queue = session.state.queues[job.queue]
+        if session.overused(queue) is not None:
+            left.append(job)
+            return True
+        session.reservations.release(job)
+        sheet = sheets[job.row] = worksheet(session, job)
+        if attempt(session, job, queue, sheet, self.name):
+            left.append(job)
+        return session.job_ready(job) or (job.waiting() > 0 and job.row not in session.reservations.jobs())
 
 
 def candidates(session: Session) -> list[Job]:

@@ -36,30 +36,15 @@ class Reservations:
         """Rows of jobs whose reservation stands."""
         return set(self._statements)
 
-    def in_order(self) -> list[int]:
-        """The same in the order of the promises, since a promise may count on those before it."""
-        return list(self._statements)
-
     def restore_all(self, session: Session) -> None:
-        """Promise again what earlier cycles promised, in the same order."""
-        state = session.state
-        jobs = dict.fromkeys(int(state.tasks.job[task]) for task in state.tasks.nominated)
-        for row in jobs:
-            if row != NOWHERE:
-                self.restore(session, state.jobs[row])
+        """Promise again what earlier cycles promised; nominations that no longer hold are dropped."""
+        tasks = session.state.tasks
+        self._restore(session, [task for task in tasks.nominated if tasks.job[task] != NOWHERE])
 
     def restore(self, session: Session, job: Job) -> None:
         """Promise *job*'s nominated nodes again; nominations that no longer hold are dropped."""
-        state = session.state
-        mine = [task for task in state.tasks.nominated if state.tasks.job[task] == job.row]
-        if not mine:
-            return
-        statement = session.statement(RESTORE)
-        for task in mine:
-            if not self._restore_task(session, statement, task):
-                del state.tasks.nominated[task]
-        if statement.operations:
-            self._statements[job.row] = statement
+        tasks = session.state.tasks
+        self._restore(session, [task for task in tasks.nominated if tasks.job[task] == job.row])
 
     def release(self, job: Job) -> None:
         """*job*'s turn has come: its tasks are pending again and the room is free for them."""
@@ -77,7 +62,20 @@ class Reservations:
         self._statements.clear()
         _unpromise(session)
 
-    def _restore_task(self, session: Session, statement: Statement, task: int) -> bool:
+    def _restore(self, session: Session, tasks: list[int]) -> None:
+        """Promise *tasks* their nodes, by job and name; one may count on another that comes later."""
+        state = session.state
+        keys = state.tasks.keys
+        waiting = sorted(tasks, key=lambda task: (state.jobs[int(state.tasks.job[task])].key, keys[task]))
+        while waiting:
+            left = [task for task in waiting if not self._restore_task(session, task)]
+            if len(left) == len(waiting):
+                break
+            waiting = left
+        for task in waiting:
+            del state.tasks.nominated[task]
+
+    def _restore_task(self, session: Session, task: int) -> bool:
         state, placer = session.state, session.placer
         row = state.tasks.nominated[task]
         if state.tasks.status[task] != Status.PENDING or not state.nodes.live[row]:
@@ -86,6 +84,10 @@ class Reservations:
         where = np.array([row], np.int32)
         if not placer.fits_future(klass, where)[0]:
             return False
+        job = int(state.tasks.job[task])
+        statement = self._statements.get(job)
+        if statement is None:
+            statement = self._statements[job] = session.statement(RESTORE)
         statement.pipeline(np.array([task], np.int32), where, placer.cards(klass, row, future=True))
         return True
 

@@ -89,7 +89,8 @@ class World:
             look(result)
         self.carry_out(result)
         self.engine.settle(float(self.now))
-        for key in sorted({("Pod", each.pod) for each in result.decisions} & self.objects.keys()):
+        changed = {("Pod", each.pod) for each in result.decisions} | self.nominate()
+        for key in sorted(changed & self.objects.keys()):
             self.put(self.objects[key])
         self.now += self.dice.choice((1, 60, 3600))
         return result
@@ -106,6 +107,20 @@ class World:
             group = copy.deepcopy(self.objects["PodGroup", name])
             group["status"] = {"phase": status.phase}
             self.objects["PodGroup", name] = group
+
+    def nominate(self) -> set[Key]:
+        """Write into waiting pods where room is kept for them; the pods that changed."""
+        tasks, changed = self.engine.state.tasks, set()
+        names = self.engine.state.nodes.names
+        kept = {tasks.keys[task]: names[row] for task, row in tasks.nominated.items()}
+        for key, pod in self.objects.items():
+            status = pod["status"] if key[0] == "Pod" else {}
+            if status.get("nominatedNodeName") != kept.get(key[1]) and key[0] == "Pod":
+                told = {} if key[1] not in kept else {"nominatedNodeName": kept[key[1]]}
+                rest = {name: value for name, value in status.items() if name != "nominatedNodeName"}
+                self.objects[key] = {**pod, "status": {**rest, **told}}
+                changed.add(key)
+        return changed
 
     def started(self, pod: Document, decision: Decision) -> Document:
         """*pod* as it runs after *decision*."""
