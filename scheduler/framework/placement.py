@@ -147,7 +147,14 @@ class Placer:
     def fits_future(self, klass: TaskClass, rows: Rows32) -> Mask:
         """(n,) which of *rows* pass every check, resources included, once releasing pods are gone."""
         view = NodeView(self.state, rows, future=True)
-        mask: Mask = capacity(view.allocatable - view.used, klass.request) > 0
+        return self._checked(klass, view, capacity(view.allocatable - view.used, klass.request) > 0)
+
+    def passes_future(self, klass: TaskClass, rows: Rows32) -> Mask:
+        """(n,) which of *rows* lack nothing but amounts, if anything, once releasing pods are gone."""
+        return self._checked(klass, NodeView(self.state, rows, future=True), np.ones(len(rows), np.bool_))
+
+    def _checked(self, klass: TaskClass, view: NodeView, mask: Mask) -> Mask:
+        """*mask* (n,) without the nodes of *view* that fail a check."""
         for check in self._checks:
             if mask.any() and check.applies(klass):
                 mask &= check.mask(klass, view)

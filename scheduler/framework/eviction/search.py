@@ -84,7 +84,10 @@ class Search:
         self._may: list[bool] = may_take[self._asked].tolist()
         claimed = {self.bounds.columns[i]: i for i in self.bounds.claimed}
         self._claimed_at = [claimed.get(column, -1) for column in self._asked]
-        self._of_cards = [claimed[column] for column in self.cards.columns if column in claimed]
+        of_cards = [at for column, at in claimed.items() if column in self.cards.columns]
+        # What a victim's queue must be over in where a check fails that no amount can mend.
+        self._besides_amounts = self.bounds.claimed if self.klass.cards is None else of_cards
+        self._sound: dict[int, tuple[int, bool]] = {}
         self._on_node: dict[int, list[Entry]] = {}
         self._freed: dict[int, list[int]] = {}
         self._heaps: dict[int, list[tuple[Cost, int]]] = {}
@@ -152,7 +155,7 @@ class Search:
     def more(self, row: int) -> Iterator[Unit]:
         """Further units on node *row*, each judged by the books as they are when it is asked for."""
         for entry in self._on_node.get(row, ()):
-            if self.stands(entry.unit) and self._allowed(entry, {}, self._besides_sums([])):
+            if self.stands(entry.unit) and self._allowed(entry, {}, self._besides_amounts):
                 yield entry.unit
 
     def anywhere(self) -> Iterator[Unit]:
@@ -220,7 +223,7 @@ class Search:
         picks: list[Entry] = []
         lanes = self._lanes(row)
         while max(lacks, default=0) > 0 or (not picks and not self.sums_suffice):
-            heads = [entry for lane in lanes.values() if (entry := self._head(lane, lacks, taken))]
+            heads = [entry for lane in lanes.values() if (entry := self._head(row, lane, lacks, taken))]
             if not heads:
                 return None
             chosen = heads[0] if len(heads) == 1 else min(heads, key=lambda e: self._rank(e.unit, taken))
@@ -239,26 +242,32 @@ class Search:
                 lanes.setdefault(entry.unit.queue, []).append(entry)
         return lanes
 
-    def _head(self, lane: list[Entry], lacks: list[int], taken: Taken) -> Entry | None:
+    def _head(self, row: int, lane: list[Entry], lacks: list[int], taken: Taken) -> Entry | None:
         """The cheapest entry of *lane* that helps and may be taken; others, which never will, are dropped."""
         while lane:
             entry = lane[-1]
-            if self._helps(entry, lacks, taken):
+            if self._helps(row, entry, lacks, taken):
                 return entry
             lane.pop()
         return None
 
-    def _helps(self, entry: Entry, lacks: list[int], taken: Taken) -> bool:
+    def _helps(self, row: int, entry: Entry, lacks: list[int], taken: Taken) -> bool:
         """*entry* frees something that lacks (or may free cards, ports, neighbours) and may be taken."""
         short = [i for i, lack in enumerate(lacks) if lack > 0 and entry.frees[i] > 0]
         wanted = [self._claimed_at[i] for i in short]
         if not self.sums_suffice:
-            return self._allowed(entry, taken, self._besides_sums(wanted))
+            others = [] if self.bounds.free or self._only_amounts_lack(row) else self._besides_amounts
+            return self._allowed(entry, taken, wanted + others)
         return bool(short) and self._allowed(entry, taken, wanted)
 
-    def _besides_sums(self, short: list[int]) -> list[int]:
-        """What a victim's queue must be over in where sums don't tell: what is *short*, and of cards all."""
-        return self.bounds.claimed if self.klass.cards is None else short + self._of_cards
+    def _only_amounts_lack(self, row: int) -> bool:
+        """Whether node *row* passes every check but that of amounts, as the books are."""
+        version = int(self.session.state.nodes.version[row])
+        known = self._sound.get(row)
+        if known is None or known[0] != version:
+            passes = bool(self.session.placer.passes_future(self.klass, np.array([row], np.int32))[0])
+            known = self._sound[row] = (version, passes)
+        return known[1]
 
     def _allowed(self, entry: Entry, taken: Taken, wanted: list[int]) -> bool:
         if self.bounds.free:
