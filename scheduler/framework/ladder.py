@@ -128,8 +128,9 @@ class Ladder:
         """Bring every row up to date; *generation* changes when *rules* may have."""
         nodes = state.nodes
         changed = self._generation != generation or rules.names != self.rules.names
+        self.rules, self._generation = rules, generation
         if changed or self._epochs[0] != nodes.static_epoch:
-            self._rebuild(state, rules, generation)
+            self._rebuild(state)
         elif self._epochs[1] != nodes.epoch:
             stale = np.flatnonzero(nodes.version[self.order] != self._seen)
             if len(stale):
@@ -179,9 +180,8 @@ class Ladder:
         """Where node *row* stands in ``order``, -1 if it is not live."""
         return int(self._position[row]) if row < len(self._position) else -1
 
-    def _rebuild(self, state: ClusterState, rules: Rules, generation: int) -> None:
-        nodes = state.nodes
-        self.rules, self._generation = rules, generation
+    def _rebuild(self, state: ClusterState) -> None:
+        nodes, rules = state.nodes, self.rules
         self.order = nodes.order
         count = len(self.order)
         self._position = np.full(len(nodes.version), -1, np.int32)

@@ -71,11 +71,9 @@ class Placer:
         if found.asked_in != self._sessions or not found.is_current(self.state, self._generation):
             # A new session's functions take the place of the old ones, whose sessions are over.
             found.asked_in = self._sessions
-            rules = rules_for(klass, self._checks, self._scorers)
             self._cells -= found.cells
-            found.refresh(self.state, rules, self._generation)
+            found.refresh(self.state, rules_for(klass, self._checks, self._scorers), self._generation)
             self._cells += found.cells
-            found.rules = rules
             self._trim()
         return found
 

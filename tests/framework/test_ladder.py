@@ -5,9 +5,15 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.clusters import Document, engine, group, node, pod
+from volcano_py.scheduler.framework.points import Scope, Scorer
+from volcano_py.scheduler.framework.session import Session
+from volcano_py.scheduler.framework.view import NodeView
+from volcano_py.scheduler.model.classes import TaskClass
+from volcano_py.scheduler.model.resources import Scores
 
 NOW = 1767225600.0
 CONFIG = """\
@@ -25,6 +31,27 @@ def test_a_class_that_takes_the_row_of_another_has_reasons_of_its_own() -> None:
     known.apply(group("b"))
     known.apply(pod("b-0", "b", "1", nodeSelector={"zone": "z"}))
     assert "Insufficient cpu" not in known.cycle(NOW).refusals["ml/b-0"].message
+
+
+def test_rows_are_scored_by_the_session_that_asks() -> None:
+    """A row that is stale in the next cycle is for that cycle's functions, not for those of the last."""
+    known = engine(node("n0"), node("n1"), group("a"), pod("a-0", "a"), config=CONFIG)
+    asked: list[float] = []
+
+    def hang(session: Session) -> None:
+        def score(klass: TaskClass, view: NodeView) -> Scores:
+            asked.append(session.now)
+            return np.zeros(len(view.rows))
+
+        session.points.node_order.add("told", Scorer("told", Scope.AMOUNTS, score))
+
+    known.plugins[0].open = hang  # type: ignore[method-assign]
+    known.cycle(NOW)
+    asked.clear()
+    known.apply(pod("a-1", "a"))
+    known.apply(pod("s-0", "s", on="n0", schedulerName="other"))
+    known.cycle(NOW + 1)
+    assert set(asked) == {NOW + 1}
 
 
 def shapes(dice: Random) -> list[Document]:
