@@ -21,7 +21,7 @@ from volcano_py.scheduler.model.kube.podspec import PodConstraints, pod_constrai
 from volcano_py.scheduler.model.kube.request import nonzero_request, pod_request
 from volcano_py.scheduler.model.kube.times import parse_duration, parse_time
 from volcano_py.scheduler.model.resources import POD_UNIT
-from volcano_py.scheduler.model.tasks import NOWHERE, Status
+from volcano_py.scheduler.model.tasks import HOLDS_NODE, NOWHERE, Status
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
@@ -244,10 +244,10 @@ class PodIntake:
         self.state.tasks.nominated[task] = self.state.nodes.row(name) if kept is None else kept
 
     def _is_irrelevant(self, pod: Pod, status: Status, ours: bool) -> bool:
-        """Pods that neither hold room nor wait for us."""
+        """Pods that neither hold room nor wait for us; who runs nowhere holds no room."""
         placed = bool(pod.spec.node_name)
         if ours:
-            return status == Status.RELEASING and not placed
+            return HOLDS_NODE[status] and not placed
         return not placed or status in (Status.SUCCEEDED, Status.FAILED)
 
     def _signature(self, pod: Pod) -> tuple[Signature, int]:

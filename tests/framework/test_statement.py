@@ -128,3 +128,9 @@ def test_batch_of_one_class_is_one_operation() -> None:
     assert [d.kind for d in decisions] == ["bind"] * 4
     assert {d.reason for d in decisions} == {"because"}
     assert made.state.jobs.named("ml/g").count(Status.BINDING) == 4  # type: ignore[union-attr]
+
+
+def test_a_pod_that_runs_nowhere_is_booked_nowhere() -> None:
+    for phase in ("Running", "Unknown"):
+        made = engine(node("n0"), group("g", 1), pod("g-0", "g", status={"phase": phase}))
+        assert not made.state.nodes.used.any(), phase
