@@ -66,10 +66,10 @@ class Session:
         config: SchedulerConfig,
         placer: Placer,
         now: float,
-        gate: GateBooks | None = None,
+        gate: GateBooks,
     ) -> None:
         self.state, self.config, self.placer, self.now = state, config, placer, now
-        self.gate = gate or GateBooks()
+        self.gate = gate
         self._tiers = {
             option.name: (tier, option) for tier, block in enumerate(config.tiers) for option in block.plugins
         }

@@ -129,23 +129,22 @@ class Accounts:
     def start(self, job: Job, task: int, klass: TaskClass, sign: int) -> None:
         """Pending *task* of *job* is given a place still to be named (1), or not after all (-1).
 
-        Job and queues are booked as for a bind, the node by ``arrive``.
+        Job and queues are booked as for a bind, the node by ``arrive``. For pods that ask for something
+        and for no cards.
         """
-        tasks, queues, charge = self.tasks, self.queues, klass.charge * sign
-        self._count_start(job, task, klass, sign)
+        queues, charge = self.queues, klass.charge * sign
+        path = queues[job.queue].path
+        self._count_start(job, task, sign)
         self.jobs.allocated[job.row] += charge
-        firm = not tasks.interruptible[task]
-        for row in queues[job.queue].path:
-            queues.pending[row] -= charge
-            queues.allocated[row] += charge
-            if firm:
-                queues.firm[row] += charge
+        _add(queues.pending, path, -charge)
+        _add(queues.allocated, path, charge)
+        if not self.tasks.interruptible[task]:
+            _add(queues.firm, path, charge)
         queues.epoch += 1
         self.jobs.changed.add(job.row)
 
-    def _count_start(self, job: Job, task: int, klass: TaskClass, sign: int) -> None:
+    def _count_start(self, job: Job, task: int, sign: int) -> None:
         job.standing += sign
-        job.pending_best_effort -= sign * klass.best_effort
         role = self.tasks.roles[task]
         for counts in (job.counts, job.role_counts[role]) if role else (job.counts,):
             counts[_PENDING] -= sign

@@ -29,7 +29,7 @@ def engine_of(*documents: dict[str, Any], config: str = CONFIG) -> Engine:
 
 def opened(engine: Engine) -> Session:
     """A session with the engine's plugins."""
-    session = Session(engine.state, engine.config, engine.placer, 0.0)
+    session = Session(engine.state, engine.config, engine.placer, 0.0, engine.gate)
     session.open(engine.plugins)
     return session
 
