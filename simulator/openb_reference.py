@@ -101,9 +101,9 @@ class Player:
 
     def _refresh(self, known: _Known, ask: CardAsk, stale: Ints, draw: int) -> None:
         known.scores[stale] = -np.inf
-        rows = stale[fits(ask, gather(self.nodes, stale))]
+        rows = stale[fits(ask, self.nodes.take(stale))]
         if len(rows):
-            known.scores[rows], known.cards[rows] = self.policy.score(ask, gather(self.nodes, rows), draw)
+            known.scores[rows], known.cards[rows] = self.policy.score(ask, self.nodes.take(rows), draw)
 
     def _charge(self, ask: CardAsk, position: int, cards: Mask) -> None:
         self.nodes.cpu_idle[position] -= ask.cpu_milli
@@ -113,21 +113,9 @@ class Player:
         self._changed.append(position)
 
 
-def gather(nodes: CardNodes, rows: Ints) -> CardNodes:
-    """A copy of the given rows."""
-    return CardNodes(
-        nodes.row[rows],
-        nodes.cpu_idle[rows],
-        nodes.memory_idle[rows],
-        nodes.free[rows],
-        nodes.model[rows],
-        nodes.kinds[rows],
-    )
-
-
 def play(trace: Trace, workload: Workload, policy: PlacementPolicy, remember: bool = True) -> History:
     """Submit the whole workload to an empty cluster."""
-    player = Player(gather(trace.nodes, workload.node_order), policy, remember)
+    player = Player(trace.nodes.take(workload.node_order), policy, remember)
     nodes, pods = player.nodes, len(workload.arrivals)
     asked = np.array([trace.asks[pod].total_milli for pod in workload.arrivals], dtype=np.int64)
     took = np.full(pods, -1, dtype=np.int64)

@@ -151,7 +151,7 @@ class PolicyScores:
         if not everywhere:
             if not where.any():
                 return
-            nodes = _only(nodes, where)
+            nodes = nodes.take(where)
         at = slice(None) if everywhere else where
         found[0][at], found[1][at] = self.policy.score(ask, nodes, draw)
 
@@ -167,14 +167,3 @@ class PolicyScores:
         bits = chosen @ _BITS[: chosen.shape[1]]
         kept.version[view.rows] = version[view.rows]
         kept.cards[view.rows] = bits
-
-
-def _only(nodes: CardNodes, where: Mask) -> CardNodes:
-    return CardNodes(
-        nodes.row[where],
-        nodes.cpu_idle[where],
-        nodes.memory_idle[where],
-        nodes.free[where],
-        nodes.model[where],
-        nodes.kinds[where],
-    )

@@ -75,6 +75,17 @@ class CardNodes:
     model: Milli
     kinds: Ints
 
+    def take(self, rows: Ints | Mask) -> "CardNodes":
+        """A copy of some rows, by place or by a mask."""
+        return CardNodes(
+            self.row[rows],
+            self.cpu_idle[rows],
+            self.memory_idle[rows],
+            self.free[rows],
+            self.model[rows],
+            self.kinds[rows],
+        )
+
 
 class PlacementPolicy(Protocol):
     """Scores nodes for an ask and picks the cards it would take on each.
