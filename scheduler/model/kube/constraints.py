@@ -55,13 +55,6 @@ class AffinityTerm(msgspec.Struct, frozen=True, cache_hash=True):
     namespace_selector: LabelSelector | None
     selector: LabelSelector
 
-    def matches(self, namespace: str, namespace_labels: Mapping[str, str], labels: Mapping[str, str]) -> bool:
-        """Whether a pod with *labels* in *namespace* is one of those meant."""
-        spaces = self.namespace_selector
-        if namespace not in self.namespaces and (spaces is None or not spaces.matches(namespace_labels)):
-            return False
-        return self.selector.matches(labels)
-
 
 class WeightedTerm(msgspec.Struct, frozen=True, cache_hash=True):
     """A wish over other pods; a negative weight is a wish to be away from them."""

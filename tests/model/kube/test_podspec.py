@@ -18,6 +18,7 @@ from volcano_py.scheduler.model.kube.podspec import (
     pod_constraints,
 )
 from volcano_py.scheduler.model.kube.selectors import NOTHING, LabelSelector, Requirement, labels_selector
+from volcano_py.scheduler.model.terms import selection_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -112,12 +113,12 @@ def test_namespaces_of_affinity(
 
 def test_which_pods_an_affinity_means() -> None:
     both = {"namespaces": ["a"], "namespaceSelector": {"matchLabels": {"team": "t"}}, **APP}
-    term = only_term(pod(affinity=near(both)))
+    term = selection_of(only_term(pod(affinity=near(both))))
     assert term.matches("a", {}, {"app": "x"})
     assert term.matches("b", {"team": "t"}, {"app": "x"})
     assert not term.matches("b", {"team": "u"}, {"app": "x"})
     assert not term.matches("a", {}, {"app": "y"})
-    own = only_term(pod(affinity=near(APP)))
+    own = selection_of(only_term(pod(affinity=near(APP))))
     assert own.matches("ns", {}, {"app": "x"})
     assert not own.matches("other", {"any": "label"}, {"app": "x"})
 
