@@ -15,10 +15,10 @@ STAMP := $(VENV)/.installed
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
 PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*.py),-p benchmarks)
 
-.PHONY: help setup lock test test-long lint format typecheck contracts crds demo bench clean
+.PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv/ with every locked dependency and volcano-py itself
 	@:
@@ -34,6 +34,9 @@ $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+controlplane: ## etcd and a real kube-apiserver for the tests, in a cache folder
+	@tests/controlplane/build.sh
+
 lock: ## resolve pyproject.toml anew and write requirements.lock
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	  $(PYTHON) -m venv "$$scratch"; \
@@ -41,10 +44,10 @@ lock: ## resolve pyproject.toml anew and write requirements.lock
 	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
 	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip > requirements.lock
 
-test: setup lint typecheck contracts ## lint, types, import contracts, and the fast tests
+test: setup controlplane lint typecheck contracts ## lint, types, import contracts, and the fast tests
 	@$(BIN)/python -m pytest -q
 
-test-long: setup ## the tests marked `long`
+test-long: setup controlplane ## the tests marked `long`
 	@$(BIN)/python -m pytest -q -m long
 
 lint: setup ## ruff: rules and formatting

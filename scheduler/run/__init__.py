@@ -1,0 +1,1 @@
+"""The run loop: cycles, leadership, configuration, metrics, the journal."""

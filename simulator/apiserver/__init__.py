@@ -1,0 +1,1 @@
+"""An API server for trying and testing: no etcd, no cluster."""

@@ -1,0 +1,1 @@
+"""What objects may say: built-in kinds, CustomResourceDefinitions, discovery, OpenAPI, tables."""

@@ -1,0 +1,1 @@
+"""Pretend kubelets: they run pods by script."""
