@@ -1,0 +1,238 @@
+"""Which API server we talk to, and as whom: finds the configuration and keeps its credentials fresh.
+
+Looked for, in this order: a file that was named, ``$KUBECONFIG``, the service account of the pod we run in,
+and ``~/.kube/config``. Reading them is the official client's business; what went wrong is said here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import kubernetes.aio.config
+import yaml
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+from kubernetes.aio.config import ConfigException
+
+__all__ = ["Access", "AccessError"]
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DEFAULT_KUBECONFIG: Final = "~/.kube/config"
+
+# These two carry no annotations.
+_load_service_account: Final[Callable[..., None]] = kubernetes.aio.config.load_incluster_config
+_load_files: Final[Callable[..., Awaitable[Any]]] = kubernetes.aio.config.load_kube_config
+
+# Seconds between two looks at credentials that may rotate; tokens of pods live for an hour.
+_CHECK_S: Final = 60.0
+# After a refusal (401) credentials are read anew, but not more often than this.
+_RETRY_S: Final = 2.0
+# An exec plugin is asked again this long before its credentials end.
+_MARGIN_S: Final = 60.0
+
+# Seconds an unused connection is kept; servers and load balancers keep theirs longer.
+_KEEP_S: Final = 60.0
+
+_FAULTS: Final = (ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError)
+
+
+class AccessError(Exception):
+    """No usable way to an API server; the message says what was looked for and what to do."""
+
+
+@dataclass(slots=True)
+class Access:
+    """A server and an identity on it.
+
+    Attributes:
+        pool: the official client's connections and settings; host, certificates, proxy.
+        namespace: where objects go that name none.
+        loader: reads a kubeconfig again; ``None`` for the service account of a pod.
+    """
+
+    pool: Pool
+    namespace: str
+    loader: Any
+    _due: float = 0.0
+    _not_before: float = 0.0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    async def find(cls, kubeconfig: str | None, context: str | None) -> Access:
+        """The first configuration there is. Raises :class:`AccessError`."""
+        paths = kubeconfig or os.environ.get("KUBECONFIG")
+        if not paths and _in_cluster():
+            return _service_account(context)
+        if paths:
+            named = f"--kubeconfig {paths}" if kubeconfig else f"KUBECONFIG={paths}"
+            return await _from_files(paths, context, named)
+        if not Path(DEFAULT_KUBECONFIG).expanduser().exists():
+            raise AccessError(_NOTHING_FOUND)
+        return await _from_files(DEFAULT_KUBECONFIG, context, DEFAULT_KUBECONFIG)
+
+    async def headers(self) -> Mapping[str, str]:
+        """What proves who we are, for the next request. Raises :class:`AccessError` if it can't be read."""
+        if time.monotonic() >= self._due:
+            await self.refresh()
+        token = self.pool.configuration.api_key.get("BearerToken")
+        return {"Authorization": token} if token else {}
+
+    async def refused(self) -> bool:
+        """After a 401: whether reading the credentials anew changed them and one more try makes sense."""
+        if time.monotonic() < self._not_before:
+            return False
+        self._not_before = time.monotonic() + _RETRY_S
+        before = self._fingerprint()
+        if self.loader is not None:
+            # The plugin is asked again although what it gave has not run out.
+            self.loader.__dict__.pop("exec_plugin_expiry", None)
+        await self.refresh()
+        return self._fingerprint() != before
+
+    async def refresh(self) -> None:
+        """Read the credentials anew where they can have changed."""
+        async with self._lock:
+            before = self._certificate()
+            try:
+                await self._read()
+                if self._certificate() != before:
+                    self.pool.trust_certificate()
+            except _FAULTS as error:
+                raise AccessError(f"the credentials can't be read again: {error}") from error
+            self._due = self._next_look()
+
+    async def _read(self) -> None:
+        if self.loader is None:
+            _load_service_account(client_configuration=self.pool.configuration, try_refresh_token=False)
+            return
+        await self.loader.load_and_set(self.pool.configuration)
+        _check_identity(self.loader)
+
+    def _next_look(self) -> float:
+        """When, on the monotonic clock, the credentials are looked at next."""
+        now = time.monotonic()
+        if self.loader is None or not _runs_plugin(self.loader):
+            return now + _CHECK_S
+        expiry = getattr(self.loader, "exec_plugin_expiry", None)
+        return now + max(_CHECK_S, expiry.timestamp() - time.time() - _MARGIN_S) if expiry else float("inf")
+
+    def _fingerprint(self) -> tuple[object, ...]:
+        return (self.pool.configuration.api_key.get("BearerToken"), *self._certificate())
+
+    def _certificate(self) -> tuple[object, ...]:
+        """The files of the client certificate and when they were written."""
+        settings = self.pool.configuration
+        files = [path for path in (settings.cert_file, settings.key_file) if path]
+        return (*files, *(os.stat(path).st_mtime_ns for path in files))
+
+
+class Pool(RESTClientObject):
+    """The official client's connections, kept open between requests."""
+
+    def _create_connector(self) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, keepalive_timeout=_KEEP_S)
+
+    def trust_certificate(self) -> None:
+        """New connections use the client certificate as it is on disk now."""
+        if self.configuration.cert_file:
+            self.ssl_context.load_cert_chain(
+                self.configuration.cert_file, keyfile=self.configuration.key_file
+            )
+
+    def open(self) -> aiohttp.ClientSession:
+        """The session all requests go through; belongs to the running event loop."""
+        if self.pool_manager is None:
+            self.pool_manager = self._create_pool_manager()
+        return self.pool_manager
+
+
+_NOTHING_FOUND: Final = (
+    "found no API server to talk to: no --kubeconfig and no KUBECONFIG were given, this is no pod with a "
+    f"service account ({SERVICE_ACCOUNT}), and there is no {DEFAULT_KUBECONFIG}. "
+    "Name a kubeconfig with --kubeconfig PATH."
+)
+
+
+def _in_cluster() -> bool:
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (SERVICE_ACCOUNT / "token").exists()
+
+
+def _service_account(context: str | None) -> Access:
+    if context:
+        raise AccessError(f"--context {context} needs a kubeconfig; a pod's service account has no contexts")
+    configuration = Configuration()
+    try:
+        _load_service_account(client_configuration=configuration, try_refresh_token=False)
+        namespace = (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+    except (ConfigException, OSError) as error:
+        raise AccessError(f"the service account in {SERVICE_ACCOUNT} can't be used: {error}") from error
+    return _ready(configuration, namespace, None)
+
+
+async def _from_files(paths: str, context: str | None, named: str) -> Access:
+    """The configuration in kubeconfig files, joined by the path separator; *named* is how they were given."""
+    if not any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path):
+        raise AccessError(
+            f"there is no kubeconfig at {named}. Check the path, or leave it out to look elsewhere."
+        )
+    configuration = Configuration()
+    try:
+        loader = await _load_files(
+            config_file=paths, context=context, client_configuration=configuration, persist_config=False
+        )
+        _check_identity(loader)
+        namespace = loader.current_context["context"].get("namespace") or "default"
+    except _FAULTS as error:
+        wanted = f" with --context {context}" if context else ""
+        raise AccessError(f"the kubeconfig {named}{wanted} can't be used: {error}") from error
+    return _ready(configuration, namespace, loader)
+
+
+def _ready(configuration: Configuration, namespace: str, loader: Any) -> Access:
+    if not configuration.proxy:
+        configuration.proxy = _proxy_of(configuration.host)
+    # The environment is asked once, above: asked by each request it costs more than the request itself.
+    configuration.client_session_kwargs = {"trust_env": False, "cookie_jar": aiohttp.DummyCookieJar()}
+    access = Access(_pool(configuration), namespace, loader)
+    access._due = access._next_look()
+    return access
+
+
+def _pool(configuration: Configuration) -> Pool:
+    try:
+        return Pool(configuration)
+    except OSError as error:
+        files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        named = ", ".join(str(path) for path in files if path)
+        raise AccessError(
+            f"the certificates for {configuration.host} can't be used ({named}): {error}"
+        ) from error
+
+
+def _proxy_of(server: str) -> str | None:
+    """The proxy that the environment names for *server*, if any."""
+    parts = urlsplit(server)
+    host = parts.hostname or ""
+    if host == "localhost" or host.startswith("127.") or host == "::1" or proxy_bypass(host):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+def _runs_plugin(loader: Any) -> bool:
+    return loader._user is not None and "exec" in loader._user
+
+
+def _check_identity(loader: Any) -> None:
+    """The official client only logs a plugin that fails and would go on as nobody."""
+    if _runs_plugin(loader) and not (hasattr(loader, "token") or getattr(loader, "cert_file", None)):
+        command = loader._user["exec"]["command"]
+        raise ConfigException(f"its exec plugin {command!r} gave no credentials (what it said is in the log)")

@@ -1,0 +1,239 @@
+"""One API server: JSON in, bytes or decoded JSON out, and whole lines of a watch.
+
+What the server refused is an :class:`ApiError`; no answer is :class:`Unreachable`, and then nobody knows
+whether the request was carried out. Configuration, certificates and the connection pool are the official
+client's (``access.py``); its models are not used, since their decoding costs many times the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+
+from volcano_py.scheduler.cluster.access import Access, AccessError
+from volcano_py.scheduler.cluster.errors import ApiError, Unreachable, api_error
+from volcano_py.scheduler.cluster.resources import RESOURCES, Resource
+
+__all__ = ["RESOURCES", "AccessError", "Api", "ApiError", "Resource", "Unreachable"]
+
+PatchKind = Literal["merge", "json", "strategic", "apply"]
+
+_PATCH_TYPES: Final[Mapping[str, str]] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+_CONNECT_S: Final = 10.0
+_RETRIED: Final = frozenset({429, 500, 502, 503, 504})
+# Waits between tries: up to the first at first, doubling up to the second; what a server asks for is honoured
+# up to the third.
+_FIRST_WAIT_S: Final = 0.1
+_LONGEST_WAIT_S: Final = 5.0
+_LONGEST_ASKED_WAIT_S: Final = 30.0
+
+_encode: Final = msgspec.json.encode
+_decode: Final = msgspec.json.decode
+
+
+class Api:
+    """One API server, as one identity."""
+
+    def __init__(self, access: Access, *, agent: str = "volcano-py") -> None:
+        self.server: str = access.pool.configuration.host.rstrip("/")
+        self.namespace = access.namespace
+        self._access = access
+        self._session = access.pool.open()
+        # Within a cluster bandwidth is cheaper than the processor time of both ends.
+        self._headers = {"User-Agent": agent, "Accept-Encoding": "identity"}
+        settings = access.pool.configuration
+        self._options: dict[str, Any] = {}
+        if settings.proxy:
+            self._options = {"proxy": settings.proxy, "proxy_headers": settings.proxy_headers}
+        if settings.tls_server_name:
+            self._options["server_hostname"] = settings.tls_server_name
+
+    @classmethod
+    async def connect(
+        cls, kubeconfig: str | None = None, context: str | None = None, *, agent: str = "volcano-py"
+    ) -> Api:
+        """The server of *kubeconfig*, ``$KUBECONFIG``, the pod's service account or ``~/.kube/config``.
+
+        Nothing is sent yet.
+
+        Raises:
+            AccessError: none of them is there, or the first one is broken.
+        """
+        return cls(await Access.find(kubeconfig, context), agent=agent)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._access.pool.close()
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout_s: float = 30.0,
+        tries: int = 1,
+    ) -> bytes:
+        """One request and its whole answer.
+
+        Args:
+            method: such as ``GET``.
+            path: from :meth:`Resource.path`, or any other path below the server.
+            query: parameters, unescaped.
+            body: bytes are sent as they are, everything else as JSON; None sends nothing.
+            content_type: of the body.
+            accept: media types that the answer may have.
+            timeout_s: bounds each try, from connecting to the last byte.
+            tries: more than one repeats what a later try can mend: 429, 500, 502, 503, 504 and no answer.
+                Only for requests that may be carried out twice.
+
+        Raises:
+            ApiError: the server answered with a status of 400 or more.
+            Unreachable: no whole answer came.
+        """
+        headers = {"Accept": accept}
+        data = body
+        if body is not None:
+            headers["Content-Type"] = content_type
+            data = body if isinstance(body, bytes) else _encode(body)
+        limits = aiohttp.ClientTimeout(total=timeout_s, sock_connect=_CONNECT_S)
+        for attempt in range(1, tries):
+            try:
+                return await self._once(method, path, query, data, headers, limits)
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and error.status not in _RETRIED:
+                    raise
+                await asyncio.sleep(retry_wait_s(attempt, error))
+        return await self._once(method, path, query, data, headers, limits)
+
+    async def get(self, path: str, **query: str) -> Any:
+        """The object or list at *path*. Raises as :meth:`call`."""
+        return _decode(await self.call("GET", path, query=query))
+
+    async def post(self, path: str, body: Any, **query: str) -> Any:
+        """Create *body* at *path*; what the server made of it. Raises as :meth:`call`."""
+        return _decode(await self.call("POST", path, query=query, body=body))
+
+    async def put(self, path: str, body: Any, **query: str) -> Any:
+        """Replace the object at *path*. Raises as :meth:`call`."""
+        return _decode(await self.call("PUT", path, query=query, body=body))
+
+    async def delete(self, path: str, body: Any = None, **query: str) -> Any:
+        """Delete what is at *path*; *body* may hold ``DeleteOptions``. Raises as :meth:`call`."""
+        return _decode(await self.call("DELETE", path, query=query, body=body))
+
+    async def patch(self, path: str, body: Any, *, kind: PatchKind = "merge", **query: str) -> Any:
+        """Change the object at *path*; ``apply`` needs ``fieldManager``. Raises as :meth:`call`."""
+        answer = await self.call("PATCH", path, query=query, body=body, content_type=_PATCH_TYPES[kind])
+        return _decode(answer)
+
+    async def lines(
+        self, path: str, query: Mapping[str, str], *, idle_timeout_s: float | None
+    ) -> AsyncGenerator[bytes, None]:
+        """The lines of one watch, each without its line end. Iterate it within ``contextlib.aclosing``.
+
+        Ends when the server ends the answer after a whole line.
+
+        Raises:
+            ApiError: the server refused.
+            Unreachable: cut within a line, reset, or silent for longer than *idle_timeout_s*.
+        """
+        async with aclosing(self.line_batches(path, query, idle_timeout_s=idle_timeout_s)) as batches:
+            async for batch in batches:
+                for line in batch:
+                    yield line
+
+    async def line_batches(
+        self, path: str, query: Mapping[str, str], *, idle_timeout_s: float | None
+    ) -> AsyncGenerator[list[bytes], None]:
+        """As :meth:`lines`, but all lines that came together at once, which is cheaper."""
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=idle_timeout_s)
+        rest = b""
+        async with self._answer("GET", path, query, None, {"Accept": "application/json"}, limits) as answer:
+            async for chunk in answer.content.iter_any():
+                *whole, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+                if whole:
+                    yield whole
+        if rest:
+            raise Unreachable(f"{self.server}: the watch of {path} was cut within a line")
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        data: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+    ) -> bytes:
+        async with self._answer(method, path, query, data, headers, limits) as answer:
+            return await answer.read()
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        data: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An answer below 400 whose body has not been read. Raises ApiError and Unreachable."""
+        url = f"{self.server}{path}?{urlencode(query)}" if query else f"{self.server}{path}"
+        options = {"data": data, "timeout": limits, **self._options}
+        try:
+            answer = await self._request(method, url, headers, options)
+            if answer.status == 401 and await self._access.refused():
+                answer.release()
+                answer = await self._request(method, url, headers, options)
+            async with answer:
+                if answer.status >= 400:
+                    raise api_error(answer.status, answer.headers, await answer.read(), f"{method} {path}")
+                yield answer
+        except (aiohttp.ClientError, TimeoutError, OSError, AccessError) as error:
+            raise Unreachable(f"{self.server}: {method} {path}: {_said(error)}") from error
+
+    async def _request(
+        self, method: str, url: str, headers: Mapping[str, str], options: Mapping[str, Any]
+    ) -> aiohttp.ClientResponse:
+        identity = await self._access.headers()
+        return await self._session.request(
+            method, url, headers={**self._headers, **identity, **headers}, **options
+        )
+
+
+def retry_wait_s(attempt: int, error: Exception | None = None) -> float:
+    """Seconds to wait after try number *attempt*: exponential, full jitter, beyond what the server asks."""
+    span = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
+    asked = min(_LONGEST_ASKED_WAIT_S, getattr(error, "retry_after_s", None) or 0.0)
+    return asked + random.uniform(0.0, span)
+
+
+def _said(error: Exception) -> str:
+    """What *error* says, or its name where it says nothing, as timeouts do."""
+    return str(error) or type(error).__name__
