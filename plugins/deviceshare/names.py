@@ -37,6 +37,9 @@ REGISTER_HAMI: Final = "hami.io/node-nvidia-register"
 REGISTER_VOLCANO: Final = "volcano.sh/node-vgpu-register"
 CORDON: Final = "hami.io/device-cordon"
 
+HANDSHAKES: Final = ("hami.io/node-handshake", "volcano.sh/node-vgpu-handshake")
+"""Beginnings of annotations that device plugins rewrite twice a minute on every node."""
+
 # Wishes of a pod.
 USE_TYPE: Final = "nvidia.com/use-gputype"
 NOT_TYPE: Final = "nvidia.com/nouse-gputype"

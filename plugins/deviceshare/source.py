@@ -22,6 +22,7 @@ from volcano_py.plugins.deviceshare.charges import ask_totals, bare_charge, char
 from volcano_py.plugins.deviceshare.records import (
     Device,
     RecordError,
+    annotations_for,
     decode,
     holds_of,
     slices_of,
@@ -47,6 +48,7 @@ class DeviceShareSource:
 
     aliases: Mapping[str, str] = names.ALIASES
     measures: Mapping[str, str] = names.MEASURES
+    handshakes: tuple[str, ...] = names.HANDSHAKES
 
     def __init__(self) -> None:
         self.largest_mib = 0
@@ -107,6 +109,14 @@ class DeviceShareSource:
         except RecordError as error:
             return unknown_cards(request, cards, str(error)) if cards else None
         return self._booked(pod, child(_NOTES, keys.allocated), pairs, cards)
+
+    def record(
+        self, pod: Pod, slices: Sequence[Slice], node: str, cards: Sequence[CardSpec], now: float
+    ) -> Mapping[str, str]:
+        """See ``CardSource.record``: in the form of whoever registered the cards."""
+        if not slices:
+            return {}
+        return annotations_for(pod, slices, node, cards[slices[0].card].family, now)
 
     def _without_cards(self, pod: Pod, request: CardRequest) -> CardChoice | None:
         """A pod on a node that reports no cards: a plain whole card, or one whose cards are gone."""

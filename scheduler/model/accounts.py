@@ -119,12 +119,29 @@ class Accounts:
 
     def bind(self, tasks: Rows32) -> None:
         """Allocated *tasks* (one job) become ``BINDING``: no amount changes, only what they are called."""
-        self.tasks.status[tasks] = Status.BINDING
-        job = self.jobs[int(self.tasks.job[tasks[0]])]
-        rows = tasks.tolist()
-        for status, sign in ((Status.ALLOCATED, -1), (Status.BINDING, 1)):
-            job.counts[status] += sign * len(rows)
-            self._book_roles(job, rows, status, sign)
+        self._rename(
+            tasks.tolist(), self.jobs[int(self.tasks.job[tasks[0]])], Status.ALLOCATED, Status.BINDING
+        )
+
+    def come_along(self, task: int, status: Status) -> None:
+        """A task that stands on its node for good gets on to *status*, for good too, on the same node.
+
+        Who is bound, and who runs, weighs the same: no amount changes, and no row of a ladder.
+        """
+        before = _STATUSES[self.tasks.status[task]]
+        row = int(self.tasks.job[task])
+        job = None if row == NOWHERE else self.jobs[row]
+        self._rename([task], job, before, status)
+        if job is not None:
+            self.jobs.changed.add(job.row)
+
+    def _rename(self, rows: list[int], job: Job | None, before: Status, status: Status) -> None:
+        self.tasks.status[rows] = status
+        if job is None:
+            return
+        for known, sign in ((before, -1), (status, 1)):
+            job.counts[known] += sign * len(rows)
+            self._book_roles(job, rows, known, sign)
 
     def start(self, job: Job, task: int, klass: TaskClass, sign: int) -> None:
         """Pending *task* of *job* is given a place still to be named (1), or not after all (-1).

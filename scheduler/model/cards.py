@@ -113,6 +113,10 @@ class CardSource(Protocol):
     def measures(self) -> Mapping[str, str]:
         """Resource names that queues are charged under -> the card's ``memory``, ``cores`` or ``slots``."""
 
+    @property
+    def handshakes(self) -> tuple[str, ...]:
+        """Beginnings of node annotations that device plugins rewrite all the time and nobody reads."""
+
     def sees(self, largest_mib: int) -> bool:
         """The largest card of the cluster has this memory; True if earlier shapes are out of date."""
 
@@ -131,12 +135,26 @@ class CardSource(Protocol):
     def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:
         """What a placed *pod* holds of its node's *cards* according to its annotations."""
 
+    def record(
+        self, pod: Pod, slices: Sequence[Slice], node: str, cards: Sequence[CardSpec], now: float
+    ) -> Mapping[str, str]:
+        """Annotations that tell the node's agent and a restarted scheduler what *pod* got.
+
+        Args:
+            pod: who is bound.
+            slices: what it gets of *cards*; nothing is written where there are none.
+            node: where it is bound to, with these *cards*.
+            cards: the node's cards.
+            now: epoch seconds.
+        """
+
 
 class NoCards:
     """The source where no device plugin is configured: card names are plain resources."""
 
     aliases: Mapping[str, str] = MappingProxyType({})
     measures: Mapping[str, str] = MappingProxyType({})
+    handshakes: tuple[str, ...] = ()
 
     def sees(self, largest_mib: int) -> bool:
         """Shapes never depend on cards."""
@@ -161,6 +179,12 @@ class NoCards:
     def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:
         """No slices."""
         return None
+
+    def record(
+        self, pod: Pod, slices: Sequence[Slice], node: str, cards: Sequence[CardSpec], now: float
+    ) -> Mapping[str, str]:
+        """Nothing to tell."""
+        return {}
 
 
 def moved(choice: CardChoice, old: Sequence[CardSpec], new: Sequence[CardSpec]) -> CardChoice:

@@ -242,6 +242,7 @@ class ClusterState:
 
     def _reprioritise(self) -> None:
         """Priority classes changed: jobs and pods that name one get its value anew."""
+        self.jobs.epoch += 1
         for job in self.jobs.live():
             job.priority = self.priority_value(job.priority_class, 0)
             self.jobs.changed.add(job.row)

@@ -35,14 +35,19 @@ class GroupIntake:
 
     def upsert(self, group: PodGroup) -> None:
         """Take in *group* as it is now; raises ``ObjectError`` on amounts beyond counting."""
+        known = self.state.jobs.named(_key(group))
+        if known is not None and _says_nothing_new(known, group):
+            known.group = group
+            return
         amounts = _min_resources(group.spec.min_resources)
-        job = self.state.jobs.take(f"{group.metadata.namespace or 'default'}/{group.metadata.name}")
+        job = self.state.jobs.take(_key(group))
         book_tasks(self.state, job.tasks, -1)
         self._write(job, group, amounts)
         for task in job.tasks:
             self.state.pods.resolve(task, job)
         book_tasks(self.state, job.tasks, 1)
         self.state.jobs.changed.add(job.row)
+        self.state.jobs.epoch += 1
 
     def remove(self, job: Job) -> None:
         """The PodGroup of *job* is gone; its pods, if any, wait for it."""
@@ -57,6 +62,7 @@ class GroupIntake:
             state.pods.resolve(task, job)
         book_tasks(self.state, job.tasks, 1)
         state.jobs.changed.add(job.row)
+        state.jobs.epoch += 1
         if not job.tasks:
             state.forget_job(job)
 
@@ -93,6 +99,22 @@ class GroupIntake:
         job.started = job.started or job.phase in (RUNNING, UNKNOWN)
         self.attach(job)
         state.set_phase(job, job.phase)
+
+
+def _key(group: PodGroup) -> str:
+    return f"{group.metadata.namespace or 'default'}/{group.metadata.name}"
+
+
+def _says_nothing_new(job: Job, group: PodGroup) -> bool:
+    """*group* is as it was but for what the engine itself decides or never reads: the usual echo."""
+    old = job.group
+    if old is None or old.metadata.uid != group.metadata.uid or old.spec != group.spec:
+        return False
+    meta, before = group.metadata, old.metadata
+    if meta.labels != before.labels or meta.annotations != before.annotations:
+        return False
+    phase = group.status.phase if group.status else ""
+    return (not phase or phase == job.phase) and meta.created == before.created
 
 
 def _min_resources(stated: Mapping[str, str] | None) -> dict[str, int] | None:

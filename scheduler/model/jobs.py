@@ -132,6 +132,7 @@ class JobTable(Rows):
         with_pending, gate_waiting, homeless, changed: rows of jobs with pending tasks; in phase
             Pending; naming a queue that does not exist; touched since the last close. Kept up to
             date so that an idle cycle looks at nobody.
+        epoch: changes whenever what a PodGroup (or its priority class) says may have changed.
     """
 
     COLUMNS: ClassVar = {"allocated": Column(np.int64, per_resource=True)}
@@ -145,6 +146,7 @@ class JobTable(Rows):
         self.gate_waiting: set[int] = set()
         self.homeless: set[int] = set()
         self.changed: set[int] = set()
+        self.epoch = 0
 
     def __getitem__(self, row: int) -> Job:
         found = self.jobs[row]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,8 @@ class NodeIntake:
         known = nodes.objects[row]
         nodes.objects[row] = node
         recut = specs != state.cards.specs.get(row, ())
-        if known is not None and _same_for_placement(known, node) and not recut:
+        handshakes = state.card_source.handshakes
+        if known is not None and _same_for_placement(known, node, handshakes) and not recut:
             return
         vector = state.vocabulary.vector(amounts)  # first: a new resource makes another array of the column
         nodes.allocatable[row] = vector
@@ -96,12 +98,17 @@ class NodeIntake:
             state.doubt("Pod", tasks.keys[task], held.problems)
 
 
-def _same_for_placement(old: Node, new: Node) -> bool:
+def _same_for_placement(old: Node, new: Node, handshakes: tuple[str, ...]) -> bool:
     """Heartbeats change nothing that a predicate or score could read."""
+    notes, before = new.metadata.annotations, old.metadata.annotations
     return (
         old.metadata.labels == new.metadata.labels
-        and old.metadata.annotations == new.metadata.annotations
+        and (notes == before or _lasting(notes, handshakes) == _lasting(before, handshakes))
         and old.spec == new.spec
         and old.status.allocatable == new.status.allocatable
         and old.status.images == new.status.images
     )
+
+
+def _lasting(annotations: Mapping[str, str], handshakes: tuple[str, ...]) -> dict[str, str]:
+    return {key: text for key, text in annotations.items() if not key.startswith(handshakes)}

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 
 from volcano_py.scheduler.model.cards import CardChoice
@@ -32,6 +33,9 @@ COOLDOWN: Final = "volcano.sh/cooldown-time"
 ROLE: Final = "volcano.sh/task-spec"
 TASK_PRIORITY: Final = "volcano.sh/task-priority"
 CHECKPOINT: Final = "volcano-py.io/last-checkpoint"
+JOB_VERSION: Final = "volcano.sh/job-version"
+_READ: Final = (GROUP, PREEMPTABLE, COOLDOWN, ROLE, TASK_PRIORITY, CHECKPOINT, JOB_VERSION)
+"""Annotations of a pod that are read here or by built-in policies; cards' are the card source's business."""
 CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE: Final = "kube-system"
 CRITICAL_PRIORITY: Final = 2_000_000_000
@@ -42,8 +46,11 @@ _NO_PRIORITY: Final = Problem(
 )
 
 _LARGEST_PRIORITY: Final = 2**31 - 1
+Charge = tuple[tuple[str, int], ...]
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_STANDING: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
+"""Statuses between which a pod gets on without a change of any amount."""
 _BY_PHASE: Final = {
     "Running": Status.RUNNING,
     "Succeeded": Status.SUCCEEDED,
@@ -98,11 +105,16 @@ def stated_priority(pod: Pod) -> int | None:
 
 
 class PodIntake:
-    """Applies pod events to the state."""
+    """Applies pod events to the state.
+
+    Attributes:
+        renoted: pods so far whose annotations changed in what only a third party's policy may read.
+    """
 
     def __init__(self, state: ClusterState, scheduler_names: frozenset[str]) -> None:
         self.state = state
         self.scheduler_names = scheduler_names
+        self.renoted = 0
         self._unbooked: dict[tuple[int, int, int], list[int]] = {}
 
     def is_ours(self, pod: Pod) -> bool:
@@ -142,12 +154,34 @@ class PodIntake:
         """Nothing of *pod* is new but how far it has come: the usual event."""
         tasks = self.state.tasks
         old = tasks.pods[task]
-        if old is None or tasks.uids[task] != pod.uid or old.spec != pod.spec:
+        if old is None or tasks.uids[task] != pod.uid or old.metadata.labels != pod.metadata.labels:
+            return False
+        if old.spec != pod.spec and not self._arrived(task, old, pod):
             return False
         if _resizes(old) or _resizes(pod):
             return False
-        meta, before = pod.metadata, old.metadata
-        return meta.labels == before.labels and meta.annotations == before.annotations
+        return old.metadata.annotations == pod.metadata.annotations or self._reads_alike(task, old, pod)
+
+    def _arrived(self, task: int, old: Pod, pod: Pod) -> bool:
+        """*pod* stands where we bound it, and nothing else of its spec is new."""
+        tasks, name = self.state.tasks, pod.spec.node_name
+        if tasks.status[task] != Status.BINDING or self.state.nodes.names[tasks.node[task]] != name:
+            return False
+        return msgspec.structs.replace(old.spec, node_name=name) == pod.spec
+
+    def _reads_alike(self, task: int, old: Pod, pod: Pod) -> bool:
+        """The annotations differ in nothing that is read, here or by the card source."""
+        before, after = old.metadata.annotations, pod.metadata.annotations
+        if any(before.get(key) != after.get(key) for key in _READ):
+            return False
+        state, source = self.state, self.state.card_source
+        if source.shape(old, pod_request(old)) != source.shape(pod, pod_request(pod)):
+            return False
+        node, klass = int(state.tasks.node[task]), state.classes[int(state.tasks.klass[task])]
+        if node == NOWHERE or klass.cards is None:
+            return True
+        told, held = source.recorded(pod, state.cards.specs.get(node, ())), state.tasks.slices.get(task)
+        return told == held or _same_cards(told, held, klass.signature.charge)
 
     def _move(self, task: int, pod: Pod) -> None:
         """Note how far *pod* has come; its place, class and cards are as before."""
@@ -156,10 +190,17 @@ class PodIntake:
         if self._is_irrelevant(pod, status, self.is_ours(pod)):
             self.remove(task)
             return
+        old = tasks.pods[task]
+        if old is not None and old.metadata.annotations != pod.metadata.annotations:
+            self.renoted += 1
         tasks.pods[task] = pod
         if not tasks.started[task]:
             tasks.started[task] = pod.status.start_time or 0.0
-        if status != tasks.status[task] and self._assumed(task, pod) is None:
+        if status == tasks.status[task]:
+            pass
+        elif status in _STANDING and tasks.status[task] in _STANDING and pod.spec.node_name:
+            self.state.accounts.come_along(task, status)
+        elif self._assumed(task, pod) is None:
             nodes = tasks.node[task : task + 1].copy() if pod.spec.node_name else None
             self.state.accounts.move([task], status, nodes)
         self._nominate(task, pod, tasks.nominated.get(task))
@@ -346,6 +387,14 @@ class PodIntake:
         return (
             pod.spec.priority_class_name in CRITICAL_CLASSES or (pod.spec.priority or 0) >= CRITICAL_PRIORITY
         )
+
+
+def _same_cards(told: CardChoice | None, held: CardChoice | None, usual: Charge) -> bool:
+    """A record spells out the charge that a choice leaves to its class."""
+    if told is None or held is None or told.problems != held.problems:
+        return False
+    same = (told.slices, told.holds) == (held.slices, held.holds)
+    return same and dict(told.charge or usual) == dict(held.charge or usual)
 
 
 def _with_pod(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
