@@ -1,0 +1,180 @@
+"""Binds: one POST each, repeated until it is known what became of it.
+
+A bind ends only with an answer. Where an answer was lost the pod is read before the next try; a pod on our
+node with our identity is bound, whoever's request did it. The identity rides on the Binding, so a pod made
+anew under the same name is never bound by mistake, and a late second request finds the pod bound and changes
+nothing.
+
+Members of a gang are sent one after the other and each is tried until its fate is known. A member that the
+server refuses for good leaves its gang short; the engine hears of it and places that member again before
+anything new (decisions.md 15). Nothing that is bound is taken back: a bound pod may run already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.scheduler.cluster.api import Api, retry_wait_s
+from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.scheduler.cluster.lane import Lane
+from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, BindOrder, Outcome, Trouble
+
+NOT_LEADER: Final = "this scheduler is not the leader any more"
+_TIMEOUT_S: Final = 30.0
+_encode: Final = msgspec.json.encode
+
+
+@dataclass(eq=False, slots=True)
+class BindWork:
+    """One bind on its way.
+
+    Attributes:
+        began: loop time of submit.
+        tries: requests so far.
+        unsure: a request went out whose end is not known.
+    """
+
+    order: BindOrder
+    began: float
+    tries: int = 0
+    unsure: bool = False
+
+
+class Binder:
+    """Carries bind orders out.
+
+    Args:
+        api: the server.
+        width: requests in flight.
+        fence: asked before every request that may bind; False ends the order.
+        writes: of a pod ("namespace/name"): a future to wait for while its status is being written, else
+            None.
+        tell: gets each outcome.
+        patience_s: how long refusals that may pass (429, 5xx) are borne.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        width: int,
+        fence: Callable[[], bool],
+        writes: Callable[[str], asyncio.Future[None] | None],
+        tell: Callable[[Outcome], None],
+        patience_s: float = 60.0,
+    ) -> None:
+        self._api, self._fence, self._writes, self._tell = api, fence, writes, tell
+        self._patience_s = patience_s
+        self.lane: Lane[BindWork] = Lane(width, self._bind, self._broke)
+
+    def put(self, work: BindWork) -> None:
+        """Bind the pod of *work*."""
+        self.lane.put(work)
+
+    async def close(self) -> None:
+        """Stop at once; what was not answered ends as closed."""
+        for work in await self.lane.close():
+            self.fail(work, "closed", "the scheduler stops")
+
+    def fail(self, work: BindWork, trouble: Trouble, why: str) -> None:
+        """End *work* without a bind."""
+        order = work.order
+        self._tell(BindFailed(order.key, order.uid, order.node, order.group, why, trouble))
+
+    def _done(self, work: BindWork) -> None:
+        order = work.order
+        seconds = asyncio.get_running_loop().time() - work.began
+        self._tell(BindDone(order.key, order.uid, order.node, order.group, seconds))
+
+    def _broke(self, work: BindWork, error: Exception) -> None:
+        self.fail(work, "fault", f"{type(error).__name__}: {error}")
+
+    async def _bind(self, work: BindWork) -> None:
+        """One try."""
+        order = work.order
+        writing = self._writes(order.key)
+        if writing is not None:
+            await writing
+        try:
+            if work.unsure and await self._settled(work):
+                return
+            if not self._fence():
+                self.fail(work, "fenced", NOT_LEADER)
+                return
+            work.tries += 1
+            path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}/binding"
+            await self._api.call("POST", path, body=binding(order), timeout_s=_TIMEOUT_S)
+        except ApiError as error:
+            await self._refused(work, error)
+        except Unreachable as error:
+            work.unsure = True
+            self._again(work, error)
+        else:
+            self._done(work)
+
+    async def _refused(self, work: BindWork, error: ApiError) -> None:
+        """The server answered *error*, to the bind or to a read of the pod."""
+        if error.is_missing:
+            self.fail(work, "gone", error.message)
+        elif error.status == 409:
+            work.unsure = True  # bound by somebody, perhaps by a request of ours that was not answered
+            self._again(work, error, at_once=work.tries == 1)
+        elif error.status in (401, 408, 429) or error.status >= 500:
+            work.unsure = work.unsure or error.status >= 500
+            self._bear(work, error)
+        else:
+            self.fail(work, "refused", error.message)
+
+    def _bear(self, work: BindWork, error: ApiError) -> None:
+        """Try later, while there is patience; what is not known is found out before giving up."""
+        if not work.unsure and asyncio.get_running_loop().time() - work.began > self._patience_s:
+            self.fail(work, "refused", error.message)
+            return
+        self._again(work, error)
+
+    def _again(self, work: BindWork, error: Exception, *, at_once: bool = False) -> None:
+        if at_once:
+            self.lane.put(work)
+            return
+        wait_s = retry_wait_s(max(work.tries, 1), error)
+        if getattr(error, "status", 0) == 429:
+            self.lane.pause(wait_s)
+        self.lane.put_later(work, wait_s)
+
+    async def _settled(self, work: BindWork) -> bool:
+        """Read the pod of an unsure bind; whether that ends it. Raises as ``Api.call``."""
+        order = work.order
+        pod: dict[str, Any] = await self._api.get(f"/api/v1/namespaces/{order.namespace}/pods/{order.name}")
+        meta, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
+        if meta.get("uid") != order.uid:
+            self.fail(work, "gone", "the pod is gone; another one has its name")
+        elif node == order.node:
+            self._done(work)
+        elif node:
+            self.fail(work, "gone", f"the pod was bound to node {node}")
+        elif meta.get("deletionTimestamp"):
+            self.fail(work, "gone", "the pod is being deleted")
+        else:
+            work.unsure = False
+            return self._out_of_patience(work)
+        return True
+
+    def _out_of_patience(self, work: BindWork) -> bool:
+        """The pod of *work* is known to be unbound: whether no more tries follow."""
+        if asyncio.get_running_loop().time() - work.began <= self._patience_s:
+            return False
+        self.fail(work, "refused", f"the server did not bind it within {self._patience_s:.0f} s")
+        return True
+
+
+def binding(order: BindOrder) -> bytes:
+    """The Binding object of *order*."""
+    meta = {"name": order.name, "namespace": order.namespace, "uid": order.uid}
+    if order.annotations:
+        meta["annotations"] = dict(order.annotations)  # type: ignore[assignment]
+    target = {"apiVersion": "v1", "kind": "Node", "name": order.node}
+    return _encode({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})

@@ -1,0 +1,230 @@
+"""Evictions: mark the pod, give notice, then evict it through the Eviction API.
+
+    marks written, event told ─► (notice) ─► eviction ─► EvictDone
+                                    │            └─► refused for long: marks off ─► EvictFailed
+                                    └─► cancelled: marks off ─► EvictFailed
+
+Every request names the pod's identity, so a pod made anew under the same name is never touched; then the one
+we meant is gone, which is what was wanted. A refusal by a disruption budget is borne for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from volcano_py.scheduler.cluster.api import Api, retry_wait_s
+from volcano_py.scheduler.cluster.binder import NOT_LEADER
+from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.scheduler.cluster.lane import Lane
+from volcano_py.scheduler.cluster.notices import marked, rfc3339, sentence, unmarked
+from volcano_py.scheduler.cluster.orders import (
+    EvictDone,
+    EvictFailed,
+    EvictOrder,
+    Note,
+    Outcome,
+    Subject,
+    Trouble,
+)
+
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+_WIDTH: Final = 8
+_LONGEST_SLEEP_S: Final = 30.0
+
+
+@dataclass(eq=False, slots=True)
+class EvictWork:
+    """One eviction on its way.
+
+    Attributes:
+        deadline: epoch seconds before which it is not carried out.
+        marked: the pod carries the marks.
+        why, trouble: set once the pod is to stay; then only the marks come off.
+        since: loop time of the first refusal of what is being tried; None before.
+    """
+
+    order: EvictOrder
+    deadline: float
+    marked: bool
+    tries: int = 0
+    since: float | None = None
+    why: str = ""
+    trouble: Trouble | None = None
+    timer: asyncio.TimerHandle | None = None
+
+
+class Evictor:
+    """Carries eviction orders out.
+
+    Args:
+        fence: asked before every request.
+        clock: epoch seconds; deadlines on pods are in them.
+        note: writes an event.
+        tell: gets each outcome.
+        patience_s: how long refusals (a disruption budget, 429, 5xx) are borne.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        fence: Callable[[], bool],
+        clock: Callable[[], float],
+        note: Callable[[Subject, Note], None],
+        tell: Callable[[Outcome], None],
+        patience_s: float = 60.0,
+    ) -> None:
+        self._api, self._fence, self._clock, self._note, self._tell = api, fence, clock, note, tell
+        self._patience_s = patience_s
+        self._works: dict[str, EvictWork] = {}
+        self.lane: Lane[EvictWork] = Lane(_WIDTH, self._step, self._broke)
+
+    @property
+    def under_notice(self) -> int:
+        """Evictions that wait for their deadline."""
+        return sum(work.timer is not None for work in self._works.values())
+
+    def put(self, order: EvictOrder) -> None:
+        """Evict the pod of *order*; one that is being evicted already goes on as it was."""
+        if order.uid in self._works:
+            return
+        deadline = self._clock() + order.notice_s if order.deadline is None else order.deadline
+        work = self._works[order.uid] = EvictWork(order, deadline, marked=order.deadline is not None)
+        self.lane.put(work)
+
+    def cancel(self, key: str, uid: str) -> bool:
+        """Withdraw the eviction of a pod; False if there is none that is still under notice."""
+        work = self._works.get(uid)
+        if work is None or work.order.key != key or work.timer is None:
+            return False
+        work.timer.cancel()
+        work.timer = None
+        self._keep(work, "cancelled", "the claimant needs it no more")
+        return True
+
+    async def close(self) -> None:
+        """Stop at once. Marks stay, so that the next leader carries on."""
+        await self.lane.close()
+        for work in list(self._works.values()):
+            if work.timer is not None:
+                work.timer.cancel()
+            self._end(work, "closed", "the scheduler stops")
+
+    # -- the steps ------------------------------------------------------------------------------
+
+    async def _step(self, work: EvictWork) -> None:
+        """The next request of *work*."""
+        if not self._fence():
+            self._end(work, "fenced", NOT_LEADER)
+            return
+        work.tries += 1
+        try:
+            if work.trouble is not None:
+                await self._unmark(work)
+            elif not work.marked:
+                await self._mark(work)
+            elif self._clock() < work.deadline:
+                self._sleep(work)
+            else:
+                await self._evict(work)
+        except ApiError as error:
+            await self._refused(work, error)
+        except Unreachable as error:
+            self._again(work, error)
+
+    async def _mark(self, work: EvictWork) -> None:
+        body = marked(work.order, work.deadline, self._clock())
+        await self._patch(work.order, body)
+        work.marked, work.tries, work.since = True, 0, None
+        order = work.order
+        when = f"; due at {rfc3339(work.deadline)}" if order.notice_s > 0 else ""
+        subject = Subject("Pod", order.namespace, order.name, order.uid)
+        self._note(subject, Note("Evict", sentence(order) + when, warning=True, action="Evicting"))
+        self.lane.put(work)
+
+    async def _evict(self, work: EvictWork) -> None:
+        order = work.order
+        path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}"
+        options = {"preconditions": {"uid": order.uid}}
+        if order.delete:
+            await self._api.call("DELETE", path, body=options)
+        else:
+            meta = {"name": order.name, "namespace": order.namespace}
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
+            await self._api.call("POST", f"{path}/eviction", body=body)
+        self._done(work)
+
+    async def _unmark(self, work: EvictWork) -> None:
+        await self._patch(work.order, unmarked(work.order))
+        self._end(work, work.trouble or "refused", work.why)
+
+    async def _patch(self, order: EvictOrder, body: dict[str, Any]) -> None:
+        path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}/status"
+        await self._api.call("PATCH", path, body=body, content_type=STRATEGIC)
+
+    def _sleep(self, work: EvictWork) -> None:
+        """Come back at the deadline; in short naps, since the clock that deadlines are in may be set."""
+
+        def wake() -> None:
+            work.timer = None
+            self.lane.put(work)
+
+        nap = min(work.deadline - self._clock(), _LONGEST_SLEEP_S)
+        work.tries = 0
+        work.timer = asyncio.get_running_loop().call_later(max(nap, 0.0), wake)
+
+    # -- answers --------------------------------------------------------------------------------
+
+    async def _refused(self, work: EvictWork, error: ApiError) -> None:
+        now = asyncio.get_running_loop().time()
+        work.since = now if work.since is None else work.since
+        passing = error.status in (401, 408, 409, 429) or error.status >= 500
+        if error.is_missing or (error.status == 409 and await self._is_gone(work.order)):
+            self._gone(work)
+        elif passing and now - work.since <= self._patience_s:
+            self._again(work, error)
+        elif work.trouble is not None:
+            self._end(work, work.trouble, f"{work.why}; its marks could not be taken off: {error.message}")
+        elif work.marked:
+            self._keep(work, "refused", error.message)
+        else:
+            self._end(work, "refused", error.message)
+
+    async def _is_gone(self, order: EvictOrder) -> bool:
+        """Whether a conflict means that the pod we meant is gone; else somebody just wrote it."""
+        try:
+            pod = await self._api.get(f"/api/v1/namespaces/{order.namespace}/pods/{order.name}")
+        except ApiError as error:
+            return error.is_missing
+        except Unreachable:
+            return False
+        return bool(pod["metadata"].get("uid") != order.uid)
+
+    def _gone(self, work: EvictWork) -> None:
+        """No pod of this identity is there any more."""
+        if work.trouble is None:
+            self._done(work)
+        else:
+            self._end(work, work.trouble, work.why)
+
+    def _again(self, work: EvictWork, error: Exception) -> None:
+        self.lane.put_later(work, retry_wait_s(work.tries, error))
+
+    def _keep(self, work: EvictWork, trouble: Trouble, why: str) -> None:
+        """The pod stays: take its marks off, then end."""
+        work.trouble, work.why, work.tries, work.since = trouble, why, 0, None
+        self.lane.put(work)
+
+    def _done(self, work: EvictWork) -> None:
+        if self._works.pop(work.order.uid, None) is not None:
+            self._tell(EvictDone(work.order.key, work.order.uid, work.order.for_whom))
+
+    def _end(self, work: EvictWork, trouble: Trouble, why: str) -> None:
+        order = work.order
+        if self._works.pop(order.uid, None) is not None:
+            self._tell(EvictFailed(order.key, order.uid, order.for_whom, why, trouble))
+
+    def _broke(self, work: EvictWork, error: Exception) -> None:
+        self._end(work, "fault", f"{type(error).__name__}: {error}")
