@@ -10,6 +10,7 @@ Evictions are left to preempt and reclaim, pods without requests of whole gangs 
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import ClassVar
 
 from volcano_py.scheduler.framework.action import Action
@@ -56,20 +57,30 @@ class AllocateAction(Action):
     def _promised_first(self, session: Session, jobs: list[Job], sheets: dict[int, Worksheet]) -> list[Job]:
         """Place what was promised room before others change what it was promised for.
 
-        By name; whom another one of them has to be there for is tried again after it.
+        By name, in waves; whom another one of them has to be there for is tried again after it.
 
         Returns:
             Those of *jobs* that have something to place after that.
         """
         promised = session.reservations.jobs()
         left = [job for job in jobs if job.row not in promised]
-        first = sorted((job for job in jobs if job.row in promised), key=lambda job: job.key)
+        waves = session.reservations.waves(session, (job for job in jobs if job.row in promised))
+        for job in chain.from_iterable(waves[1:]):
+            session.reservations.release(job)
+        for number, wave in enumerate(waves):
+            for job in wave if number else ():
+                session.reservations.restore(session, job)
+            self._keep_promises(session, wave, sheets, left)
+        return left
+
+    def _keep_promises(
+        self, session: Session, first: list[Job], sheets: dict[int, Worksheet], left: list[Job]
+    ) -> None:
         while first:
             stuck = [job for job in first if not self._keep_promise(session, job, sheets, left)]
             if len(stuck) == len(first):
                 break
             first = stuck
-        return left
 
     def _keep_promise(
         self, session: Session, job: Job, sheets: dict[int, Worksheet], left: list[Job]

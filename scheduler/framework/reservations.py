@@ -4,15 +4,20 @@ A reservation (a nominated node for each member) is made by allocate, preempt or
 starts by promising that room again, so nobody else takes it; when the job's turn comes, its
 reservation is released first and it is placed like any other, its own node preferred. A reservation
 ends when the room no longer suffices or nothing is on its way out any more (decisions.md 17).
+
+Promises are restored and kept by name, but who asks a card for no cores goes before all others: a card
+whose cores are all given out takes nobody else, so beside theirs such a promise could be lost.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from volcano_py.scheduler.model.cards import CardChoice
+from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.resources import Rows32
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
@@ -20,6 +25,7 @@ from volcano_py.scheduler.model.tasks import NOWHERE, Status
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
     from volcano_py.scheduler.framework.statement import Statement
+    from volcano_py.scheduler.model.cluster import ClusterState
 
 RESTORE: Final = "reserve"
 """What the statements that keep room are called, where an action's name stands otherwise."""
@@ -35,6 +41,17 @@ class Reservations:
     def jobs(self) -> set[int]:
         """Rows of jobs whose reservation stands."""
         return set(self._statements)
+
+    def waves(self, session: Session, jobs: Iterable[Job]) -> list[list[Job]]:
+        """*jobs* with promises, by name, in the waves in which these are kept."""
+        tasks = session.state.tasks
+        coreless = {int(tasks.job[task]) for task in tasks.nominated if _asks_no_cores(session.state, task)}
+        named = sorted(jobs, key=lambda job: job.key)
+        waves = (
+            [job for job in named if job.row in coreless],
+            [job for job in named if job.row not in coreless],
+        )
+        return [wave for wave in waves if wave]
 
     def restore_all(self, session: Session) -> None:
         """Promise again what earlier cycles promised; nominations that no longer hold are dropped."""
@@ -63,10 +80,17 @@ class Reservations:
         _unpromise(session)
 
     def _restore(self, session: Session, tasks: list[int]) -> None:
-        """Promise *tasks* their nodes, by job and name; one may count on another that comes later."""
+        """Promise *tasks* their nodes, in order; one may count on another that comes later."""
         state = session.state
         keys = state.tasks.keys
-        waiting = sorted(tasks, key=lambda task: (state.jobs[int(state.tasks.job[task])].key, keys[task]))
+        waiting = sorted(
+            tasks,
+            key=lambda task: (
+                not _asks_no_cores(state, task),
+                state.jobs[int(state.tasks.job[task])].key,
+                keys[task],
+            ),
+        )
         while waiting:
             left = [task for task in waiting if not self._restore_task(session, task)]
             if len(left) == len(waiting):
@@ -102,6 +126,16 @@ class Reservations:
         for task in list(state.tasks.nominated):
             if not on_its_way[int(state.tasks.job[task])]:
                 del state.tasks.nominated[task]
+
+
+def _asks_no_cores(state: ClusterState, task: int) -> bool:
+    """A slice of a card's memory without any of its cores."""
+    klass: TaskClass = state.classes[int(state.tasks.klass[task])]
+    if klass.cards is None:
+        return False
+    measures = state.card_source.measures
+    columns = [state.vocabulary.column(name) for name, what in measures.items() if what == "cores"]
+    return not klass.charge[columns].any()
 
 
 def _unpromise(session: Session) -> None:

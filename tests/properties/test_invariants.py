@@ -257,7 +257,9 @@ def a_minimum_comes_first(world: World, result: CycleResult, before: dict[Key, D
         How many gangs below their queue's min were looked at.
     """
     looked = 0
-    count = Count(world, result)
+    count, earlier = Count(world, result), Count(world, result)
+    # What the cycle itself evicted stood in the queue when the queue's turn came.
+    earlier.objects = before
     assert result.shares is not None
     rows = world.engine.state.queues.index
     for (kind, group), document in sorted(before.items()):
@@ -268,7 +270,7 @@ def a_minimum_comes_first(world: World, result: CycleResult, before: dict[Key, D
         waits = {name: pod for name, pod in members.items() if not count.node_of(name, pod)}
         least = base("cpu", count.path(queue)[0]["spec"].get("min", {}).get("cpu", "0"))
         asks = sum(asked(pod).get("cpu", 0) for pod in waits.values())
-        if len(waits) < len(members) or not asks or count.queue_holds(queue, "cpu") + asks > least:
+        if len(waits) < len(members) or not asks or earlier.queue_holds(queue, "cpu") + asks > least:
             continue
         looked += 1
         over = {
