@@ -1,7 +1,7 @@
 """Queue: what a team is owed and what it may reach.
 
 Volcano's Queue with fields of our own: ``min`` and ``max`` (other spellings of guarantee.resource and
-capability), ``interruptible``, ``lendMin``, ``minRunTime``. A reader asks ``guarantee_resources``
+capability), ``interruptible``, ``lendMin``, ``lendingPaused``, ``minRunTime``. A reader asks ``guarantee_resources``
 and ``max_resources`` and need not know the spelling.
 """
 
@@ -105,6 +105,11 @@ class QueueSpec(CrdModel):
         default=False,
         json_schema_extra=API_DEFAULT,
         description="Whether interruptible jobs of other queues may use the guarantee while it is idle.",
+    )
+    lending_paused: bool = Field(
+        default=False,
+        description="Whether what the queue is entitled to (deserved, at least the guarantee) is held for it "
+        "even while it is idle, lendMin or not; unset means no.",
     )
     min_run_time: PositiveDuration | None = Field(
         default=None, description='How long a pod runs before it may be evicted for others, such as "10m".'

@@ -1,6 +1,6 @@
 """priority: more important jobs and tasks first.
 
-Decides order inside queues and jobs, and who may push out whom inside a queue: a strictly lower job
+Decides order inside queues (boosted jobs first) and jobs, and who may push out whom inside a queue: a strictly lower job
 priority, or inside one job a strictly lower task priority. Has no say across queues (reclaim): there
 shares decide. Neighbours: ``gang`` (wholeness), ``conformance`` (critical pods).
 """
@@ -48,9 +48,9 @@ class PriorityPlugin(Plugin):
         return np.where(own_job, below_task, job_priorities(self._state, victims) < claim.job.priority)
 
 
-def job_rank(job: Job) -> int:
-    """Higher priority first."""
-    return -job.priority
+def job_rank(job: Job) -> tuple[int, int]:
+    """Boosted jobs first, then higher priority; a boost makes nobody a victim."""
+    return -job.boost, -job.priority
 
 
 def wants_more(job: Job) -> bool:

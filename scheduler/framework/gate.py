@@ -199,6 +199,8 @@ def _minimum(job: Job) -> Ints:
 def _still_asks(job: Job) -> bool:
     """Members are still to come: not admitted long enough to run, pods waiting, or pods not made yet.
 
-    A group whose members have partly finished asks for nothing more.
+    A group whose members have partly finished asks for nothing more, nor does one that is held.
     """
+    if job.held:
+        return False
     return job.phase == INQUEUE or bool(job.pending) or job.allocated() >= job.min_member

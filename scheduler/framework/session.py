@@ -154,9 +154,11 @@ class Session:
         return self.queue_problem(job) or first_refusal(self.points.job_valid, job)
 
     def queue_problem(self, job: Job) -> Refusal | None:
-        """Why no queue serves *job*: no group that names one, or the queue can't take jobs."""
+        """Why no queue serves *job*: no group that names one, it is held, or the queue takes no jobs."""
         if job.group is None:
             return Refusal("NoPodGroup", f"PodGroup {job.key} does not exist")
+        if job.held:
+            return Refusal("Held", f"PodGroup {job.key} is held and starts nothing until it is released")
         if job.queue < 0:
             return Refusal("NoQueue", f"queue {job.queue_name} does not exist")
         queue = self.state.queues[job.queue]

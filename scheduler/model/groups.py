@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.request import amounts
 from volcano_py.scheduler.model.pods import (
     COOLDOWN,
@@ -15,11 +16,14 @@ from volcano_py.scheduler.model.pods import (
     as_seconds,
     book_tasks,
     said,
+    whole_number,
 )
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
 
+HOLD: Final = "volcano-py.io/hold"
+BOOST: Final = "volcano-py.io/boost"
 COMPLETED: Final = "Completed"
 PENDING: Final = "Pending"
 INQUEUE: Final = "Inqueue"
@@ -94,6 +98,8 @@ class GroupIntake:
         labels, annotations = meta.labels or {}, meta.annotations or {}
         job.interruptible = as_flag(said(labels, annotations, PREEMPTABLE))
         job.min_run_s = as_seconds(said(labels, annotations, COOLDOWN))
+        job.held = bool(as_flag(annotations.get(HOLD)))
+        job.boost = _boost(state, job, annotations.get(BOOST))
         if new or (group.status is not None and group.status.phase):
             job.phase = (group.status.phase if group.status else "") or PENDING
         job.started = job.started or job.phase in (RUNNING, UNKNOWN)
@@ -115,6 +121,15 @@ def _says_nothing_new(job: Job, group: PodGroup) -> bool:
         return False
     phase = group.status.phase if group.status else ""
     return (not phase or phase == job.phase) and meta.created == before.created
+
+
+def _boost(state: ClusterState, job: Job, text: str | None) -> int:
+    """The boost that *text* states; 0 where it states none that can be counted."""
+    boost = 0 if text is None else whole_number(text)
+    if boost is None:
+        problem = Problem(child("metadata.annotations", BOOST), "is no 32-bit number; counts as 0")
+        state.doubt("PodGroup", job.key, [problem])
+    return boost or 0
 
 
 def _min_resources(stated: Mapping[str, str] | None) -> dict[str, int] | None:

@@ -25,6 +25,7 @@ _SUCCEEDED: Final = int(Status.SUCCEEDED)
 _OF_GROUP: Final = (
     *("group", "queue_name", "queue", "min_member", "min_task_member", "priority", "priority_class"),
     *("created", "phase", "min_resources", "interruptible", "min_run_s", "said", "told", "started"),
+    *("held", "boost"),
 )
 """Attributes of a job that its PodGroup, or the engine on its behalf, has set."""
 
@@ -54,6 +55,8 @@ class Job:
         pending_best_effort: pending tasks without requests.
         said: the status last reported for the PodGroup (a ``GroupStatus`` of the framework's).
         told: what all its pending tasks were last told, and what followed for the group (``Refusal`` s).
+        held: nothing of it starts until somebody releases it.
+        boost: goes before jobs of its queue with a lower one, whatever their priority.
         started: has been admitted and run before (lost a member since, if below its minimum).
     """
 
@@ -82,6 +85,8 @@ class Job:
     pending_best_effort: int = 0
     said: object = None
     told: tuple[Any, Any] | None = None
+    held: bool = False
+    boost: int = 0
     started: bool = False
 
     def forget_group(self) -> None:

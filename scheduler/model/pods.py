@@ -98,7 +98,11 @@ def status_of(pod: Pod) -> Status:
 
 def stated_priority(pod: Pod) -> int | None:
     """The task priority that *pod* states itself; None where nothing (or no 32-bit number) is said."""
-    text = pod.metadata.annotations.get(TASK_PRIORITY, "")
+    return whole_number(pod.metadata.annotations.get(TASK_PRIORITY, ""))
+
+
+def whole_number(text: str) -> int | None:
+    """The 32-bit number that *text* is; None where it is none."""
     if _WHOLE.fullmatch(text) is None or abs(int(text)) > _LARGEST_PRIORITY:
         return None
     return int(text)

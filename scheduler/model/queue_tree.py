@@ -87,10 +87,13 @@ def put_queue(table: QueueTable, source: QueueObject) -> Queue:
     guarantee = _amounts(spec.guarantee_resources, "spec.guarantee.resource")
     capability = _amounts(spec.max_resources, "spec.capability")
     deserved = _amounts(spec.deserved or {}, "spec.deserved")
+    if spec.lending_paused:  # held like a min; deserved is at least the min wherever both are stated
+        guarantee = {**guarantee, **deserved}
     queue = table.named(name) or _new(table, name)
     queue.priority, queue.parent = spec.priority or 0, spec.parent or ""
     queue.reclaimable = spec.reclaimable is not False
-    queue.interruptible, queue.lend_min = spec.interruptible, bool(spec.lend_min)
+    queue.interruptible = spec.interruptible
+    queue.lend_min = bool(spec.lend_min) and not spec.lending_paused
     queue.min_run_s = spec.min_run_time_s
     queue.created = source.metadata.created
     queue.state = (source.status.state if source.status else "") or "Open"

@@ -63,13 +63,16 @@ def test_a_name_of_10000_characters_is_refused_in_few() -> None:
 
 def test_all_faults_of_an_object_are_told() -> None:
     document = manifest(
-        "Queue", {"weight": 0, "priority": -1, "lendMin": 1}, metadata={"name": "a", "labels": {"x": 1}}
+        "Queue",
+        {"weight": 0, "priority": -1, "lendMin": 1, "lendingPaused": "yes"},
+        metadata={"name": "a", "labels": {"x": 1}},
     )
     assert [field for field, _message in faults(document)] == [
         "metadata.labels.x",
         "spec.weight",
         "spec.priority",
         "spec.lendMin",
+        "spec.lendingPaused",
     ]
 
 

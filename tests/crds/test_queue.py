@@ -22,6 +22,7 @@ def test_defaults() -> None:
     assert spec.spec.reclaimable is None
     assert spec.spec.interruptible is None
     assert spec.spec.lend_min is False
+    assert spec.spec.lending_paused is False
     assert spec.spec.guarantee_resources == {}
     assert spec.spec.max_resources == {}
     assert spec.spec.deserved == {}

@@ -22,6 +22,7 @@ COLLECTED: Final = (
     "queues.yaml",
     "reservations.yaml",
     "objects.yaml",
+    "people.yaml",
     "users.yaml",
 )
 LEAST_IN_ALL: Final = 120
