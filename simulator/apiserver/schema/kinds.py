@@ -9,13 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Document = dict[str, Any]
 Path = tuple[str, ...]
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 EVERY_VERB = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
 
 
@@ -66,11 +64,11 @@ class Shape:
 
     list_type: str = ""
     keys: tuple[str, ...] = ()
-    key_defaults: Mapping[str, Any] = NOTHING
+    key_defaults: Mapping[str, Any] = field(default_factory=dict)
     atomic: bool = False
     patch_key: str = ""
     patch_strategy: frozenset[str] = frozenset()
-    fields: Mapping[str, Shape] = NOTHING
+    fields: Mapping[str, Shape] = field(default_factory=dict)
     each: Shape | None = None
 
 

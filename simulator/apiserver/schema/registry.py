@@ -1,0 +1,65 @@
+"""Which kinds are served now: the built-in ones, and those of CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from volcano_py.simulator.apiserver.schema.builtin import builtin_kinds
+from volcano_py.simulator.apiserver.schema.custom import kinds_of
+from volcano_py.simulator.apiserver.schema.kinds import Document, ServedKind
+from volcano_py.simulator.apiserver.schema.versions import version_order
+
+__all__ = ["Registry"]
+
+
+class Registry:
+    """Finds kinds by path and by name; changes when definitions do."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str, str], ServedKind] = {}
+        self._definitions: dict[str, Document] = {}
+        for kind in builtin_kinds():
+            self._add(kind)
+
+    def _add(self, kind: ServedKind) -> None:
+        self._kinds[(kind.group, kind.version, kind.plural)] = kind
+
+    def resolve(self, group: str, version: str, plural: str) -> ServedKind | None:
+        """The kind that a path names; *group* is "" for the core group."""
+        return self._kinds.get((group, version, plural))
+
+    def by_kind(self, group: str, kind: str) -> ServedKind | None:
+        """The kind of that name, in the version that clients should prefer."""
+        found = [one for one in self._kinds.values() if (one.group, one.kind) == (group, kind)]
+        return min(found, key=lambda one: version_order(one.version), default=None)
+
+    def kinds(self) -> Iterable[ServedKind]:
+        """One kind for each place where objects are kept, in the version that is stored."""
+        return [kind for kind in self._kinds.values() if not kind.converts]
+
+    def served(self) -> Iterable[ServedKind]:
+        """Every kind in every version."""
+        return list(self._kinds.values())
+
+    def set_crd(self, document: Document) -> None:
+        """Serve what a definition says, from now on.
+
+        Args:
+            document: The CustomResourceDefinition as stored.
+        """
+        name = document["metadata"]["name"]
+        if name in self._definitions and self._definitions[name]["spec"] == document["spec"]:
+            return
+        self.drop_crd(name)
+        self._definitions[name] = document
+        for kind in kinds_of(document):
+            self._add(kind)
+
+    def drop_crd(self, name: str) -> None:
+        """Serve that definition's kinds no more."""
+        if name not in self._definitions:
+            return
+        del self._definitions[name]
+        self._kinds = {
+            key: kind for key, kind in self._kinds.items() if not (kind.custom and kind.bucket == name)
+        }
