@@ -10,6 +10,7 @@ Neighbours: ``nodes`` (labels, taints, ports), ``pods`` (affinity between pods),
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from volcano_py.crds.schedulerconfig import Arguments, ConfigError
@@ -68,6 +69,10 @@ class PredicatesPlugin(Plugin):
         for check in self._checks:
             session.points.predicate.add(self.name, check)
         session.points.pre_predicate.add(self.name, self._pre_predicate)
+
+    def volumes_taken(self) -> Mapping[str, str]:
+        """See ``Plugin.volumes_taken``."""
+        return {} if self._state is None else self._binding.taken()
 
     def _make(self, state: ClusterState) -> list[Check]:
         nodes, pods = NodeFilters(state), PodFilters(state)

@@ -98,7 +98,7 @@ class VolumeBinding:
         """(capacity,) rows where every waiting claim of the class finds or gets a volume."""
         capacity = len(self.state.nodes.version)
         mask = np.ones(capacity, np.bool_)
-        taken = self._taken()
+        taken = self.taken()
         used: dict[str, Mask] = {name: np.ones(capacity, np.bool_) for name in taken.values()}
         for waiting in class_claims(self.volumes, klass).waiting:
             key = waiting.claim.key
@@ -148,7 +148,7 @@ class VolumeBinding:
             return np.ones(len(self.state.nodes.version), np.bool_)
         return rows_selected(self.state.nodes, record.reach)
 
-    def _taken(self) -> dict[str, str]:
+    def taken(self) -> dict[str, str]:
         """Waiting claims of pods that are placed -> the free volume each of them gets, where it gets one."""
         nodes = self.state.nodes
         version = (self.volumes.version, nodes.static_epoch)

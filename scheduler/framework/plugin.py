@@ -38,6 +38,13 @@ class Plugin:
         """Hang this plugin's functions on *session*'s points."""
         raise NotImplementedError
 
+    def volumes_taken(self) -> Mapping[str, str]:
+        """Claims that wait for their pod, which now has a node -> the free volume kept for each.
+
+        Keys are "namespace/name"; a claim that is left out gets a volume made. Asked after a cycle.
+        """
+        return {}
+
     def card_source(self) -> CardSource | None:
         """How pods and nodes speak of cards, if this plugin knows (at most one configured does)."""
         return None
