@@ -78,9 +78,8 @@ def api_error(status: int, headers: Mapping[str, str], body: bytes, request: str
         said = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         said = None
-    error = status_error(said if isinstance(said, dict) else {}, status, body, request)
-    if not error.message:
-        error.message = body[:200].decode(errors="replace").strip()
+    text = body[:200].decode(errors="replace").strip()
+    error = status_error(said if isinstance(said, dict) else {"message": text}, status, body, request)
     wait_s = _retry_after_s(headers.get("Retry-After"))
     error.retry_after_s = error.retry_after_s if wait_s is None else wait_s
     return error
