@@ -22,7 +22,7 @@ import msgspec
 from volcano_py.scheduler.cluster.api import Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
-from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, BindOrder, Outcome, Trouble
+from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, BindOrder, Trouble
 
 NOT_LEADER: Final = "this scheduler is not the leader any more"
 _TIMEOUT_S: Final = 30.0
@@ -64,7 +64,7 @@ class Binder:
         width: int,
         fence: Callable[[], bool],
         writes: Callable[[str], asyncio.Future[None] | None],
-        tell: Callable[[Outcome], None],
+        tell: Callable[[BindDone | BindFailed], None],
         patience_s: float = 60.0,
     ) -> None:
         self._api, self._fence, self._writes, self._tell = api, fence, writes, tell

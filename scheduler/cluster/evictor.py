@@ -82,6 +82,11 @@ class Evictor:
         self.lane: Lane[EvictWork] = Lane(_WIDTH, self._step, self._broke)
 
     @property
+    def count(self) -> int:
+        """Evictions on their way."""
+        return len(self._works)
+
+    @property
     def under_notice(self) -> int:
         """Evictions that wait for their deadline."""
         return sum(work.timer is not None for work in self._works.values())

@@ -47,7 +47,7 @@ class Lane(Generic[Item]):
     ) -> None:
         self._width, self._carry_out, self._broke, self._pace = width, carry_out, broke, pace
         self._queue: deque[Item] = deque()
-        self._idle: deque[asyncio.Future[None]] = deque()
+        self._resting: deque[asyncio.Future[None]] = deque()
         self._later: dict[asyncio.TimerHandle, Item] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._cut: list[Item] = []
@@ -55,6 +55,8 @@ class Lane(Generic[Item]):
         self._resume_at = 0.0
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._still = asyncio.Event()
+        self._still.set()
 
     def __len__(self) -> int:
         """Items that wait, are being carried out or come back later."""
@@ -64,10 +66,11 @@ class Lane(Generic[Item]):
         """Carry *item* out after those before it."""
         self._queue.append(item)
         self._quiet.clear()
+        self._still.clear()
         if len(self._workers) < self._width and len(self._workers) < len(self):
             self._workers.append(asyncio.get_running_loop().create_task(self._work()))
-        while self._idle:
-            waiter = self._idle.popleft()
+        while self._resting:
+            waiter = self._resting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 return
@@ -87,6 +90,10 @@ class Lane(Generic[Item]):
         """Begin nothing for *seconds*."""
         self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + seconds)
 
+    async def idle(self) -> None:
+        """Until nothing waits or runs; something may come back later."""
+        await self._still.wait()
+
     async def quiet(self) -> None:
         """Until nothing waits, runs or is to come back."""
         await self._quiet.wait()
@@ -103,6 +110,7 @@ class Lane(Generic[Item]):
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._workers.clear()
         self._quiet.set()
+        self._still.set()
         return [*self._cut, *left]
 
     async def _work(self) -> None:
@@ -116,7 +124,7 @@ class Lane(Generic[Item]):
 
     async def _next(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
-        self._idle.append(waiter)
+        self._resting.append(waiter)
         await waiter
 
     async def _hold_back(self) -> None:
@@ -139,5 +147,7 @@ class Lane(Generic[Item]):
             self._broke(item, error)
         finally:
             self._busy -= 1
-            if not self._queue and not self._busy and not self._later:
-                self._quiet.set()
+            if not self._queue and not self._busy:
+                self._still.set()
+                if not self._later:
+                    self._quiet.set()

@@ -1,0 +1,223 @@
+"""Statuses of pods, PodGroups and queues, written beside the binds and never in their way.
+
+Of each object only the latest wish is kept, so a slow server costs currency, not memory. What people wait for
+goes first; sentences in which only figures changed trickle behind at a low rate. Every patch names the
+object's identity: one made anew under the same name is not written. A pod about to be bound gets no more
+refusals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
+from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.scheduler.cluster.lane import Lane, Pace
+from volcano_py.scheduler.cluster.notices import rfc3339
+from volcano_py.scheduler.cluster.orders import GroupOrder, NominateOrder, QueueOrder, RefusalOrder, Subject
+from volcano_py.scheduler.cluster.sayings import SCHEDULED
+
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+_NEWS_WIDTH, _NEWS_PER_SECOND, _NEWS_BURST = 4, 100.0, 400
+_MINOR_WIDTH, _MINOR_PER_SECOND, _MINOR_BURST = 1, 10.0, 10
+_TIMEOUT_S: Final = 10.0
+
+StatusOrder = RefusalOrder | NominateOrder | GroupOrder | QueueOrder
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class StatusStats:
+    """Counts since the start: patches done, wishes overtaken by newer ones, refused by the server."""
+
+    written: int = 0
+    overtaken: int = 0
+    refused: int = 0
+    last_refusal: str = ""
+
+
+@dataclass(slots=True)
+class Wish:
+    """What one object's status is to say.
+
+    Attributes:
+        fields: of the status, by name.
+        conditions: of a pod, by type.
+    """
+
+    subject: Subject
+    fields: dict[str, Any] = field(default_factory=dict)
+    conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    minor: bool = False
+    tries: int = 0
+
+    def after(self, older: Wish) -> Wish:
+        """Both wishes in one; this one is the newer."""
+        if older.subject.uid != self.subject.uid:
+            return self
+        return Wish(
+            self.subject,
+            {**older.fields, **self.fields},
+            {**older.conditions, **self.conditions},
+            minor=self.minor and older.minor,
+        )
+
+
+class Statuses:
+    """Writes statuses.
+
+    Args:
+        fence: False drops what waits.
+        clock: epoch seconds.
+    """
+
+    def __init__(self, api: Api, fence: Callable[[], bool], clock: Callable[[], float]) -> None:
+        self._api, self._fence, self._clock = api, fence, clock
+        self._served = Served(api)
+        self._wishes: dict[Key, Wish] = {}
+        self._writing: dict[Key, asyncio.Future[None]] = {}
+        self.stats = StatusStats()
+        self.news: Lane[Key] = Lane(
+            _NEWS_WIDTH, self._write, self._broke, Pace(_NEWS_PER_SECOND, _NEWS_BURST)
+        )
+        self.trickle: Lane[Key] = Lane(
+            _MINOR_WIDTH, self._write, self._broke, Pace(_MINOR_PER_SECOND, _MINOR_BURST)
+        )
+
+    def put(self, order: StatusOrder) -> None:
+        """Write *order*, together with what waits for the same object."""
+        wish = self._wish(order)
+        key = (wish.subject.kind, wish.subject.key)
+        waiting = self._wishes.get(key)
+        if waiting is not None:
+            self.stats.overtaken += 1
+        self._wishes[key] = wish if waiting is None else wish.after(waiting)
+        if waiting is None or (waiting.minor and not self._wishes[key].minor):
+            (self.trickle if self._wishes[key].minor else self.news).put(key)
+
+    def forget_pod(self, key: str) -> None:
+        """The pod is about to be bound: what waits to be said of it no longer holds."""
+        self._wishes.pop(("Pod", key), None)
+
+    def writing(self, pod: str) -> asyncio.Future[None] | None:
+        """The end of the patch of *pod* that is on its way, if there is one."""
+        return self._writing.get(("Pod", pod))
+
+    async def quiet(self) -> None:
+        """Until everything is written."""
+        await self.news.quiet()
+        await self.trickle.quiet()
+
+    async def close(self) -> None:
+        """Stop at once; what waits is left unsaid, and found by the next leader."""
+        await self.news.close()
+        await self.trickle.close()
+        self._wishes.clear()
+
+    # -- one patch ------------------------------------------------------------------------------
+
+    async def _write(self, key: Key) -> None:
+        before = self._writing.get(key)
+        if before is not None:
+            await before
+        wish = self._wishes.pop(key, None)
+        if wish is None or not self._fence():
+            return
+        done = self._writing[key] = asyncio.get_running_loop().create_future()
+        try:
+            await self._patch(wish)
+            self.stats.written += 1
+        except ApiError as error:
+            self._refused(key, wish, error)
+        except Unreachable as error:
+            self._again(key, wish, error)
+        finally:
+            del self._writing[key]
+            done.set_result(None)
+
+    async def _patch(self, wish: Wish) -> None:
+        subject = wish.subject
+        resource = RESOURCES[subject.kind]
+        sub = "status" if await self._served.has_status(subject.kind) else None
+        path = resource.path(subject.namespace, subject.name, sub)
+        status: dict[str, Any] = dict(wish.fields)
+        if wish.conditions:
+            status["conditions"] = list(wish.conditions.values())
+        body = {"metadata": {"uid": subject.uid}, "status": status}
+        kind = STRATEGIC if subject.kind == "Pod" else MERGE
+        await self._api.call("PATCH", path, body=body, content_type=kind, timeout_s=_TIMEOUT_S)
+
+    def _refused(self, key: Key, wish: Wish, error: ApiError) -> None:
+        if error.is_missing:
+            self._served.missed(wish.subject.kind, error)
+            if '" not found' not in error.message:
+                self._again(key, wish, error)
+        elif error.status == 409:
+            if "uid" not in error.message.lower():
+                self._again(key, wish, error)
+        elif error.status in (401, 408, 429) or error.status >= 500:
+            self._again(key, wish, error)
+        else:
+            self.stats.refused += 1
+            self.stats.last_refusal = f"{wish.subject.kind} {wish.subject.key}: {error.message}"
+
+    def _again(self, key: Key, wish: Wish, error: Exception) -> None:
+        """Say it later, unless there is something newer by then."""
+        newer = self._wishes.get(key)
+        tries = wish.tries + 1
+        self._wishes[key] = wish if newer is None else newer.after(wish)
+        self._wishes[key].tries = tries
+        lane = self.trickle if wish.minor else self.news
+        wait_s = retry_wait_s(tries, error)
+        if getattr(error, "status", 0) == 429:
+            lane.pause(wait_s)
+        lane.put_later(key, wait_s)
+
+    def _broke(self, key: Key, error: Exception) -> None:
+        self.stats.refused += 1
+        self.stats.last_refusal = f"{key[0]} {key[1]}: {type(error).__name__}: {error}"
+
+    def _wish(self, order: StatusOrder) -> Wish:
+        if isinstance(order, QueueOrder):
+            return Wish(Subject("Queue", "", order.name, order.uid), dict(order.status))
+        if isinstance(order, GroupOrder):
+            subject = Subject("PodGroup", order.namespace, order.name, order.uid)
+            return Wish(subject, dict(order.status), minor=order.minor)
+        subject = Subject("Pod", order.namespace, order.name, order.uid)
+        if isinstance(order, NominateOrder):
+            return Wish(subject, {"nominatedNodeName": order.node or None})
+        condition = unscheduled(order.reason, order.message, self._clock(), fresh=not order.minor)
+        return Wish(subject, conditions={SCHEDULED: condition}, minor=order.minor)
+
+
+def unscheduled(reason: str, message: str, now: float, *, fresh: bool) -> dict[str, Any]:
+    """The condition of a pod that waits; its time changes where it is *fresh*."""
+    condition = {"type": SCHEDULED, "status": "False", "reason": reason, "message": message}
+    return {**condition, "lastTransitionTime": rfc3339(now)} if fresh else condition
+
+
+class Served:
+    """Which of our kinds have a status endpoint: another edition of a CRD may decide otherwise."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._known: dict[str, frozenset[str]] = {}
+
+    async def has_status(self, kind: str) -> bool:
+        """Whether *kind*'s status is written apart from the object. Raises as ``Api.call``."""
+        resource = RESOURCES[kind]
+        if not resource.group:
+            return True
+        if resource.api_version not in self._known:
+            found: Mapping[str, Any] = await self._api.get(f"/apis/{resource.api_version}")
+            self._known[resource.api_version] = frozenset(each["name"] for each in found["resources"])
+        return f"{resource.plural}/status" in self._known[resource.api_version]
+
+    def missed(self, kind: str, error: ApiError) -> None:
+        """A write found nothing: where that was no missing object, the endpoints are asked anew."""
+        if '" not found' not in error.message:
+            self._known.pop(RESOURCES[kind].api_version, None)

@@ -1,0 +1,375 @@
+"""Orders in, outcomes out: the door through which decisions reach the cluster.
+
+    submit ─► bind     volumes.py (claims first) ─► binder.py      32 in flight
+              evict    evictor.py (marks, notice, eviction)         8 in flight
+              say      statuses.py, problems.py, events.py          a few, at a bounded rate
+
+All of it happens on the loop's thread; ``submit`` returns at once. Outcomes are taken between cycles. The
+status of a PodGroup waits for the binds of its members, so that nobody reads "Running" of a gang that is only
+meant to run; and no event says "Scheduled" of it. Where a member's bind failed it waits on, until the engine
+has had its say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.binder import Binder, BindWork
+from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter, same_words
+from volcano_py.scheduler.cluster.evictor import Evictor
+from volcano_py.scheduler.cluster.orders import (
+    BindDone,
+    BindFailed,
+    BindOrder,
+    EvictDone,
+    EvictFailed,
+    EvictOrder,
+    GroupOrder,
+    NominateOrder,
+    Note,
+    Order,
+    Outcome,
+    ProblemOrder,
+    QueueOrder,
+    RefusalOrder,
+    Subject,
+)
+from volcano_py.scheduler.cluster.problems import Problems
+from volcano_py.scheduler.cluster.statuses import Statuses, StatusStats
+from volcano_py.scheduler.cluster.volumes import VolumeBinder
+
+_ECHO_S = 60.0
+"""How long what was said is remembered, until the watch has surely shown it on the object."""
+
+_COUNTED: Final = {
+    BindDone: "bound",
+    BindFailed: "bind_failed",
+    EvictDone: "evicted",
+    EvictFailed: "evict_failed",
+}
+
+
+def always() -> bool:
+    """The fence of somebody who needs to be no leader."""
+    return True
+
+
+@dataclass(slots=True)
+class WriterStats:
+    """Counts since the start, and what is on its way now.
+
+    Attributes:
+        bound, bind_failed, evicted, evict_failed: outcomes.
+        binding, evicting: orders on their way; *under_notice* of the latter wait for their deadline.
+    """
+
+    bound: int = 0
+    bind_failed: int = 0
+    evicted: int = 0
+    evict_failed: int = 0
+    binding: int = 0
+    evicting: int = 0
+    under_notice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSettings:
+    """How the writer works.
+
+    Attributes:
+        in_flight: binds at a time.
+        patience_s: how long refusals that may pass are borne, of a bind or an eviction.
+        claims_wait_s: how long claims may take to be bound before their pod's bind fails.
+        pod_events: whether each bind is told as an event of the pod.
+    """
+
+    in_flight: int = 32
+    patience_s: float = 60.0
+    claims_wait_s: float = 600.0
+    pod_events: bool = False
+
+
+class Writer:
+    """Carries orders out as one identity.
+
+    Args:
+        fence: asked before every write; False means that we are not the leader any more.
+        component: who events come from.
+        instance: which of its processes.
+        clock: epoch seconds.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        fence: Callable[[], bool] = always,
+        component: str = "volcano-py",
+        instance: str = "",
+        settings: WriterSettings | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings or WriterSettings()
+        patience_s = self._settings.patience_s
+        self.events = Events(api, Reporter(component, instance), fence, clock)
+        self.statuses = Statuses(api, fence, clock)
+        self.problems = Problems(api, fence, clock, self.events.note)
+        self._binder = Binder(
+            api, self._settings.in_flight, fence, self.statuses.writing, self._bind_over, patience_s
+        )
+        self._volumes = VolumeBinder(api, self._binder, fence, self._settings.claims_wait_s)
+        self._evictor = Evictor(api, fence, clock, self.events.note, self._tell, patience_s)
+        self._clock = clock
+        self._outcomes: deque[Outcome] = deque()
+        self._said = _Said(clock)
+        self._groups = _GroupBinds()
+        self._counts = WriterStats()
+        self.told = asyncio.Event()
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def submit(self, orders: Iterable[Order]) -> None:
+        """Carry *orders* out, in this order for each object; call it after every cycle, with nothing too.
+
+        On the loop's thread.
+        """
+        for order in orders:
+            if isinstance(order, BindOrder):
+                self._bind(order)
+            elif isinstance(order, EvictOrder):
+                self._evictor.put(order)
+            elif isinstance(order, ProblemOrder):
+                self.problems.put(order)
+            else:
+                self._say(order)
+        self._groups.answered()
+        for waited in self._groups.let_go():
+            self._write_group(waited)
+
+    def cancel(self, key: str, uid: str) -> bool:
+        """Withdraw the eviction of pod *key* ("namespace/name"); False unless it is under notice.
+
+        The outcome is an ``EvictFailed`` with trouble ``cancelled``, once the marks are off.
+        """
+        return self._evictor.cancel(key, uid)
+
+    def forget(self, kind: str, key: str) -> None:
+        """The object is gone: nothing more is remembered of it."""
+        self.problems.forget(kind, key)
+        self._said.forget(kind, key)
+
+    def _bind(self, order: BindOrder) -> None:
+        self.statuses.forget_pod(order.key)
+        self._said.forget("Pod", order.key)
+        self._groups.began(order.group)
+        work = BindWork(order, asyncio.get_running_loop().time())
+        self._counts.binding += 1
+        (self._volumes if order.claims else self._binder).put(work)
+
+    def _say(self, order: RefusalOrder | NominateOrder | GroupOrder | QueueOrder) -> None:
+        if isinstance(order, GroupOrder):
+            if not self._groups.hold(order):
+                self._write_group(order)
+            return
+        if isinstance(order, RefusalOrder):
+            self._refuse(order)
+        elif isinstance(order, NominateOrder):
+            if self._said.is_new(("Pod", f"{order.namespace}/{order.name}", "nominated"), order):
+                self.statuses.put(order)
+        elif self._said.is_new(("Queue", order.name, ""), order):
+            self.statuses.put(order)
+
+    def _refuse(self, order: RefusalOrder) -> None:
+        """A pod refused in each cycle is told once; other figures alone are no news."""
+        at = ("Pod", f"{order.namespace}/{order.name}", "refused")
+        last = self._said.last(at)
+        if isinstance(last, RefusalOrder) and (last.uid, last.reason) == (order.uid, order.reason):
+            if last.message == order.message:
+                return
+            if same_words(last.message, order.message):
+                order = replace(order, minor=True, event=False)
+        self._said.is_new(at, order)
+        self.statuses.put(order)
+        if order.event:
+            subject = Subject("Pod", order.namespace, order.name, order.uid)
+            self.events.note(subject, Note("FailedScheduling", order.message, warning=True))
+
+    def _write_group(self, order: GroupOrder) -> None:
+        if not self._said.is_new(("PodGroup", order.key, ""), order):
+            return
+        self.statuses.put(order)
+        subject = Subject("PodGroup", order.namespace, order.name, order.uid)
+        for note in order.notes:
+            self.events.note(subject, note)
+
+    # -- outcomes -------------------------------------------------------------------------------
+
+    def take_outcomes(self) -> list[Outcome]:
+        """What ended since the last call, in the order in which it ended. On the loop's thread."""
+        taken = []
+        self.told.clear()
+        while self._outcomes:
+            taken.append(self._outcomes.popleft())
+        self._groups.heard([each.group for each in taken if isinstance(each, BindFailed)])
+        return taken
+
+    @property
+    def stats(self) -> WriterStats:
+        """Counts as they are now."""
+        return replace(self._counts, evicting=self._evictor.count, under_notice=self._evictor.under_notice)
+
+    @property
+    def status_stats(self) -> StatusStats:
+        """Of pods, PodGroups and queues."""
+        return self.statuses.stats
+
+    @property
+    def event_stats(self) -> EventStats:
+        """Of events."""
+        return self.events.stats
+
+    def _bind_over(self, outcome: BindDone | BindFailed) -> None:
+        self._counts.binding -= 1
+        failed = isinstance(outcome, BindFailed)
+        self._groups.ended(outcome.group, failed=failed)
+        status = self._groups.free(outcome.group)
+        if status is not None:
+            self._write_group(status)
+        if isinstance(outcome, BindDone) and self._settings.pod_events:
+            self._tell_pod(outcome)
+        self._tell(outcome)
+
+    def _tell_pod(self, outcome: BindDone) -> None:
+        namespace, _, name = outcome.key.partition("/")
+        message = f"assigned {outcome.key} to {outcome.node}"
+        self.events.note(
+            Subject("Pod", namespace, name, outcome.uid), Note("Scheduled", message, action="Binding")
+        )
+
+    def _tell(self, outcome: Outcome) -> None:
+        name = _COUNTED[type(outcome)]
+        setattr(self._counts, name, getattr(self._counts, name) + 1)
+        self._outcomes.append(outcome)
+        self.told.set()
+
+    # -- the end --------------------------------------------------------------------------------
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Wait until all that was ordered is done, notices aside; False where *timeout_s* was not enough."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._volumes.lane.quiet()
+                await self._binder.lane.quiet()
+                await self._evictor.lane.quiet()
+                for order in self._groups.let_go():
+                    self._write_group(order)
+                await self.statuses.quiet()
+                await self.problems.lane.quiet()
+                await self.events.lane.idle()
+                return True
+        return False
+
+    async def close(self) -> None:
+        """Stop at once. Binds and evictions that have not ended do so as ``closed``."""
+        await self._volumes.close()
+        await self._binder.close()
+        await self._evictor.close()
+        await self.statuses.close()
+        await self.problems.lane.close()
+        await self.events.close()
+
+
+class _Said:
+    """What was ordered to be said lately: the object shows it only when the watch has caught up."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._orders: OrderedDict[tuple[str, str, str], tuple[Order, float]] = OrderedDict()
+
+    def last(self, at: tuple[str, str, str]) -> Order | None:
+        """The last order *at* (kind, key, aspect), if it is not long ago."""
+        found = self._orders.get(at)
+        return found[0] if found is not None and self._clock() - found[1] <= _ECHO_S else None
+
+    def is_new(self, at: tuple[str, str, str], order: Order) -> bool:
+        """Whether *order* says something else than the last one; it is the last one then."""
+        if self.last(at) == order:
+            return False
+        now = self._clock()
+        self._orders[at] = (order, now)
+        self._orders.move_to_end(at)
+        while now - next(iter(self._orders.values()))[1] > _ECHO_S:
+            self._orders.popitem(last=False)
+        return True
+
+    def forget(self, kind: str, key: str) -> None:
+        """Nothing was said of the object."""
+        for aspect in ("", "nominated", "refused"):
+            self._orders.pop((kind, key, aspect), None)
+
+
+class _GroupBinds:
+    """PodGroup statuses that wait for binds of their members.
+
+    A failed bind holds the status too, until the engine has heard of it and answered with its next orders.
+    """
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+        self._unanswered: Counter[str] = Counter()
+        self._heard: Counter[str] = Counter()
+        self._held: dict[str, GroupOrder] = {}
+
+    def began(self, group: str) -> None:
+        """A member is being bound."""
+        if group:
+            self._open[group] += 1
+
+    def ended(self, group: str, *, failed: bool) -> None:
+        """A member's bind is over."""
+        if not group:
+            return
+        _take(self._open, group, 1)
+        if failed:
+            self._unanswered[group] += 1
+
+    def heard(self, groups: Iterable[str]) -> None:
+        """The engine knows of these failed members: what it orders next is its answer."""
+        self._heard.update(group for group in groups if group)
+
+    def answered(self) -> None:
+        """The engine has given its orders."""
+        for group, count in self._heard.items():
+            _take(self._unanswered, group, count)
+        self._heard.clear()
+
+    def hold(self, order: GroupOrder) -> bool:
+        """Keep *order* if its group waits for binds or for an answer."""
+        if order.key not in self._open and order.key not in self._unanswered:
+            return False
+        self._held[order.key] = order
+        return True
+
+    def let_go(self) -> list[GroupOrder]:
+        """Statuses that need not wait any more."""
+        free = [key for key in self._held if key not in self._open and key not in self._unanswered]
+        return [self._held.pop(key) for key in free]
+
+    def free(self, group: str) -> GroupOrder | None:
+        """The status of *group*, if it need not wait any more."""
+        waits = group in self._open or group in self._unanswered
+        return None if waits else self._held.pop(group, None)
+
+
+def _take(counts: Counter[str], key: str, number: int) -> None:
+    """Count *key* down; nothing is kept of those at zero."""
+    counts[key] -= number
+    if counts[key] <= 0:
+        del counts[key]
