@@ -1,8 +1,8 @@
 """priority: more important jobs and tasks first.
 
-Decides order inside queues (boosted jobs first) and jobs, and who may push out whom inside a queue: a strictly lower job
-priority, or inside one job a strictly lower task priority. Has no say across queues (reclaim): there
-shares decide. Neighbours: ``gang`` (wholeness), ``conformance`` (critical pods).
+Decides order inside queues (boosted jobs first) and jobs, and who may push out whom inside a queue: a
+strictly lower job priority, or inside one job a strictly lower task priority. Has no say across queues
+(reclaim): there shares decide. Neighbours: ``gang`` (wholeness), ``conformance`` (critical pods).
 """
 
 from __future__ import annotations
