@@ -1,0 +1,179 @@
+"""One test's cluster: a server, our components as processes, and pretend kubelets beside the test."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.e2e import objects
+from tests.e2e.components import Component
+from tests.e2e.invariants import violations
+from tests.e2e.live import Document, Live
+from tests.e2e.servers import Server
+from volcano_py.scheduler.cluster.api import RESOURCES, ApiError
+from volcano_py.simulator.kubelet.play import play
+
+CRDS: Final = Path(__file__).parents[2] / "crds" / "yaml"
+KEPT_QUEUES: Final = ("root", "default")
+_numbers: Final = itertools.count(1)
+
+
+class Cluster(Live):
+    """An empty cluster. The namespace ``space`` is the test's own.
+
+    Attributes:
+        server: where the objects are.
+        place: logs and files of the components.
+        components: those that were started, by name.
+    """
+
+    def __init__(self, server: Server, place: Path) -> None:
+        super().__init__(server.kubeconfig)
+        self.server, self.place = server, place
+        self.components: dict[str, Component] = {}
+        self._install_crds()
+        self._clean()
+        self.space = f"test-{next(_numbers)}"
+        self.create(objects.namespace(self.space))
+        self.until(self._has_service_account, what="service account of the namespace")
+
+    def close(self) -> None:
+        """Stop what runs and remove what was made."""
+        for component in reversed(self.components.values()):
+            if component.alive():
+                component.stop()
+        self._clean()
+        super().close()
+
+    def component(self, name: str, *arguments: str, instance: str = "") -> Component:
+        """Start ``volcano-py NAME``; a second one of a name needs an *instance*."""
+        place = self.place / instance if instance else self.place
+        place.mkdir(exist_ok=True)
+        component = Component(name, self.server.kubeconfig, place, *arguments)
+        self.components[f"{name}{instance}"] = component
+        component.start()
+        return component
+
+    def scheduler(self, *arguments: str, instance: str = "") -> Component:
+        """Start the scheduler, fast enough for tests."""
+        ports = ["--listen-address", "127.0.0.1:0", "--healthz-address", "127.0.0.1:0"]
+        return self.component("scheduler", *ports, *arguments, instance=instance)
+
+    def controller(self, *arguments: str) -> Component:
+        """Start the controllers."""
+        return self.component("controller", *arguments)
+
+    def kubelets(self) -> None:
+        """Play the kubelets of all nodes beside the test."""
+        self.background(play(self.api))
+
+    def nodes(self, count: int, **fields: Any) -> list[str]:
+        """Create nodes n0, n1, ...; their names."""
+        names = [f"n{number}" for number in range(count)]
+        self.create(*(objects.node(name, **fields) for name in names))
+        return names
+
+    def default_queue(self) -> None:
+        """Create the queue ``default``, for cases without controllers."""
+        if self.get("Queue", "default") is None:
+            self.create(objects.queue("default", weight=1))
+
+    # -- what the cases look at -----------------------------------------------------------------
+
+    def pods(self, prefix: str = "") -> dict[str, Document]:
+        """Pods of the test's namespace by name, those whose name begins with *prefix*."""
+        items = self.call(self.api.get(RESOURCES["Pod"].path(self.space)))["items"]
+        return {
+            item["metadata"]["name"]: item for item in items if item["metadata"]["name"].startswith(prefix)
+        }
+
+    def bound(self, prefix: str = "") -> dict[str, str]:
+        """Pod -> its node, of those that have one and are not on their way out."""
+        return {
+            name: pod["spec"]["nodeName"]
+            for name, pod in self.pods(prefix).items()
+            if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+        }
+
+    def wait_bound(self, count: int, prefix: str = "", *, within_s: float = 40.0) -> dict[str, str]:
+        """Wait until exactly *count* such pods are bound."""
+        return self._watch(lambda: self.bound(prefix), count, within_s, f"{count} of {prefix or 'all'} bound")
+
+    def condition(self, kind: str, key: str, of_type: str) -> Document | None:
+        """The condition *of_type* of an object, if it has one."""
+        found = self.get(kind, key) or {}
+        conditions = found.get("status", {}).get("conditions", [])
+        return next((each for each in conditions if each["type"] == of_type), None)
+
+    def events(self, reason: str) -> list[Document]:
+        """Events with *reason* in the test's namespace."""
+        items = self.call(self.api.get(RESOURCES["Event"].path(self.space)))["items"]
+        return [item for item in items if item.get("reason") == reason]
+
+    def assert_sound(self) -> None:
+        """The invariants, from the server's own objects."""
+        kinds = ("Node", "Queue", "PodGroup", "Pod")
+        found = violations(*(self.list(kind) for kind in kinds))
+        assert not found, "\n".join(found)
+
+    def _watch(
+        self, look: Callable[[], dict[str, str]], count: int, within_s: float, what: str
+    ) -> dict[str, str]:
+        try:
+            self.until(lambda: len(look()) == count, within_s=within_s, what=what)
+        except AssertionError as error:
+            logs = "\n".join(f"--- {c.name}\n{c.said()}" for c in self.components.values())
+            raise AssertionError(f"{error}\nbound: {sorted(look())}\n{logs}") from None
+        return look()
+
+    # -- before and after -----------------------------------------------------------------------
+
+    def _install_crds(self) -> None:
+        for path in sorted(CRDS.glob("*.yaml")):
+            document = yaml.safe_load(path.read_text())
+            name = document["metadata"]["name"]
+            if self.get("CustomResourceDefinition", name) is None:
+                self.create(document)
+        self.until(self._crds_established, what="CRDs established")
+
+    def _crds_established(self) -> bool:
+        found = self.list("CustomResourceDefinition").values()
+        return all(
+            any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+            for conditions in (item.get("status", {}).get("conditions", []) for item in found)
+        )
+
+    def _has_service_account(self) -> bool:
+        return self.get("ServiceAccount", f"{self.space}/default") is not None
+
+    def _clean(self) -> None:
+        """Delete what cases make; pods without grace, since no kubelet may be left to end them."""
+        now = {"gracePeriodSeconds": 0}
+        kinds = ("Deployment", "ReplicaSet", "PodGroup", "Pod", "Queue", "Node", "PodDisruptionBudget")
+        for kind in (*kinds, "PriorityClass", "Lease", "Command"):
+            doomed = [key for key, item in self.list(kind).items() if _is_tests(kind, key, item)]
+            self.call(self._delete_all(kind, doomed, now))
+
+    async def _delete_all(self, kind: str, keys: Iterable[str], options: Document) -> None:
+        async def delete(key: str) -> None:
+            space, _, name = key.rpartition("/")
+            try:
+                await self.api.delete(RESOURCES[kind].path(space or None, name), options)
+            except ApiError as error:
+                if not error.is_missing:
+                    raise
+
+        await asyncio.gather(*(delete(key) for key in keys))
+
+
+def _is_tests(kind: str, key: str, item: Document) -> bool:
+    if kind == "PriorityClass":
+        return not key.startswith("system-")
+    if kind == "Lease":
+        return "volcano-py" in key
+    return not (kind == "Queue" and key in KEPT_QUEUES)

@@ -1,0 +1,55 @@
+"""The scheduler and the controllers as processes of their own, as a cluster runs them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.controlplane.controlplane import end_process
+
+
+class Component:
+    """One process of ours.
+
+    Attributes:
+        log: what it wrote.
+    """
+
+    def __init__(self, name: str, kubeconfig: Path, place: Path, *arguments: str) -> None:
+        self.name, self.log = name, place / f"{name}.log"
+        self._command = [sys.executable, "-m", "volcano_py.cli.main", name, "--kubeconfig", str(kubeconfig)]
+        self._command += arguments
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; does not wait."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        os.kill(self.process.pid, number)
+
+    def stop(self) -> int:
+        """Ask it to end; its exit status."""
+        assert self.process is not None
+        end_process(self.process.pid, 20)
+        return self.process.wait()
+
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def said(self) -> str:
+        """The end of its log, for a failing test."""
+        return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""

@@ -1,0 +1,130 @@
+"""A live cluster as tests see it: what they write, read and wait for, in plain calls.
+
+The requests run on an event loop of their own thread, so pretend kubelets go on beside the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
+
+T = TypeVar("T")
+Document = dict[str, Any]
+
+WAIT_S: Final = 40.0
+TRIES: Final = 12
+
+
+class Live:
+    """One API server, asked from a test."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._background: list[asyncio.Future[Any]] = []
+        self.api = self.call(Api.connect(str(kubeconfig), agent="test"))
+
+    def close(self) -> None:
+        """End the background work and the connections."""
+        self.call(self._end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """What *work* returns, run on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
+
+    def background(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run *work* until the end of the test; it is cancelled then."""
+
+        async def begin() -> None:
+            self._background.append(asyncio.ensure_future(work))
+
+        self.call(begin())
+
+    def create(self, *documents: Document) -> None:
+        """Create *documents*, many at a time."""
+        self.call(_all(self._create(document) for document in documents))
+
+    def get(self, kind: str, key: str) -> Document | None:
+        """The object *key* ("namespace/name" or the name); None if it is not there."""
+        try:
+            found: Document = self.call(self.api.get(_path(kind, key)))
+        except ApiError as error:
+            if error.is_missing:
+                return None
+            raise
+        return found
+
+    def list(self, kind: str, **query: str) -> dict[str, Document]:
+        """All objects of *kind* by key."""
+        items = self.call(self.api.get(RESOURCES[kind].path(), **query))["items"]
+        return {key_of(item): item for item in items}
+
+    def patch(self, kind: str, key: str, change: Document, *, sub: str = "") -> Document:
+        """Merge *change* into the object."""
+        changed: Document = self.call(self.api.patch(_path(kind, key, sub), change))
+        return changed
+
+    def delete(self, kind: str, key: str, *, grace_s: int | None = None) -> None:
+        """Delete the object; one that is gone is fine."""
+        options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        try:
+            self.call(self.api.delete(_path(kind, key), options))
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+
+    def until(self, holds: Callable[[], T | None], *, within_s: float = WAIT_S, what: str = "") -> T:
+        """Ask *holds* again and again until it is true; its value. Fails after *within_s*."""
+        until = time.monotonic() + within_s
+        while not (value := holds()):
+            if time.monotonic() > until:
+                raise AssertionError(f"not so after {within_s:.0f} s: {what or holds}; last: {value!r}")
+            time.sleep(0.05)
+        return value
+
+    def until_gone(self, kind: str, key: str, *, within_s: float = WAIT_S) -> None:
+        """Wait until the object is not there any more."""
+        self.until(lambda: self.get(kind, key) is None, within_s=within_s, what=f"{kind} {key} gone")
+
+    async def _create(self, document: Document) -> None:
+        meta = document["metadata"]
+        path = RESOURCES[document["kind"]].path(meta.get("namespace"))
+        await self.api.call("POST", path, body=document, tries=TRIES)
+
+    async def _end(self) -> None:
+        for each in self._background:
+            each.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self.api.close()
+
+
+def key_of(document: Document) -> str:
+    """The key of an object: namespace and name, or the name alone."""
+    meta = document["metadata"]
+    space = meta.get("namespace")
+    return f"{space}/{meta['name']}" if space else str(meta["name"])
+
+
+def _path(kind: str, key: str, sub: str = "") -> str:
+    space, _, name = key.rpartition("/")
+    return RESOURCES[kind].path(space or None, name, sub or None)
+
+
+async def _all(work: Iterable[Awaitable[None]]) -> None:
+    for batch in _batches(list(work), 64):
+        await asyncio.gather(*batch)
+
+
+def _batches(items: list[T], size: int) -> Iterable[list[T]]:
+    return (items[at : at + size] for at in range(0, len(items), size))
