@@ -19,7 +19,7 @@ from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachab
 from volcano_py.simulator.kubelet import statuses
 from volcano_py.simulator.kubelet.podview import PodView, decode_pod
 from volcano_py.simulator.kubelet.script import Script, ScriptError, read_script
-from volcano_py.simulator.kubelet.steps import Act, Step, next_step
+from volcano_py.simulator.kubelet.steps import Act, Moments, Step, next_step
 
 _PODS: Final = RESOURCES["Pod"]
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
@@ -31,11 +31,11 @@ _log = structlog.get_logger("kubelet")
 
 @dataclass(slots=True)
 class _Tracked:
-    """One pod. ``started_s``: when this process made it run; ``failures``: in a row, of its next step."""
+    """One pod. ``failures``: in a row, of its next step."""
 
     pod: PodView
     script: Script | ScriptError
-    started_s: float | None = None
+    own: Moments = field(default_factory=Moments)
     is_busy: bool = False
     failures: int = 0
     timer: asyncio.TimerHandle | None = None
@@ -151,7 +151,7 @@ class Kubelets:
             if pod.asked_to_leave_s is not None:
                 return Step(Act.REMOVE)
             return None if pod.has_ended else Step(Act.FINISH)
-        return next_step(pod, tracked.script, tracked.started_s)
+        return next_step(pod, tracked.script, tracked.own)
 
     # -- doing it -------------------------------------------------------------------------------
 
@@ -194,8 +194,10 @@ class Kubelets:
             return
         patch = _patch(tracked, step, now_s)
         answer = await self._api.call("PATCH", f"{path}/status", body=patch, content_type=_STRATEGIC)
-        if step.act is Act.START:
-            tracked.started_s = now_s
+        if step.act is Act.ACKNOWLEDGE:
+            tracked.own.seen_s = now_s
+        elif step.act is Act.START:
+            tracked.own.started_s = now_s
         written = decode_pod(answer)
         if _version(written) > _version(tracked.pod):
             tracked.pod = written

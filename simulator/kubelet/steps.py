@@ -38,24 +38,31 @@ class Step:
     exit_code: int = 0
 
 
-def next_step(pod: PodView, script: Script, started_s: float | None) -> Step | None:
-    """The next step with *pod*; None: nothing, until the pod changes.
+@dataclass(slots=True)
+class Moments:
+    """What this process knows better than the pod, whose times are whole seconds; None: it does not.
 
-    Args:
-        pod: as last read or written.
-        script: what it does.
-        started_s: when it began to run, if that is known better than the pod says (whole seconds).
+    Attributes:
+        seen_s: when it was acknowledged.
+        started_s: when it began to run.
     """
+
+    seen_s: float | None = None
+    started_s: float | None = None
+
+
+def next_step(pod: PodView, script: Script, own: Moments) -> Step | None:
+    """The next step with *pod*, as last read or written; None: nothing, until the pod changes."""
     asked_s = pod.asked_to_leave_s
     if pod.status.phase == "Running":
-        return _end(pod, script, started_s or pod.running_since_s or 0.0, asked_s)
+        return _end(pod, script, own.started_s or pod.running_since_s or 0.0, asked_s)
     if asked_s is not None:
         return Step(Act.REMOVE)
     if pod.has_ended:
         return None
     if script.start_delay_s == 0:
         return Step(Act.START)
-    seen_s = pod.acknowledged_s
+    seen_s = own.seen_s or pod.acknowledged_s
     return Step(Act.ACKNOWLEDGE) if seen_s is None else Step(Act.START, seen_s + script.start_delay_s)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kubelet.pods import view
 from volcano_py.simulator.kubelet.script import Script, ScriptError, output, read_script
-from volcano_py.simulator.kubelet.steps import Act, Step, next_step
+from volcano_py.simulator.kubelet.steps import Act, Moments, Step, next_step
 
 PREFIX = "playground.volcano-py.io/"
 SINCE = 1_767_225_600.0  # 2026-01-01T00:00:00Z
@@ -27,47 +27,49 @@ def notes(**words: str) -> dict[str, str]:
 
 
 def test_a_bound_pod_starts_at_once() -> None:
-    assert next_step(view(), Script(), None) == Step(Act.START)
+    assert next_step(view(), Script(), Moments()) == Step(Act.START)
 
 
 def test_a_delay_counts_from_when_the_pod_was_seen() -> None:
     script = Script(start_delay_s=7)
     seen = view(status={"phase": "Pending", "startTime": "2026-01-01T00:00:00Z"})
-    assert next_step(view(), script, None) == Step(Act.ACKNOWLEDGE)
-    assert next_step(seen, script, None) == Step(Act.START, SINCE + 7)
+    assert next_step(view(), script, Moments()) == Step(Act.ACKNOWLEDGE)
+    assert next_step(seen, script, Moments()) == Step(Act.START, SINCE + 7)
 
 
 def test_a_run_counts_from_when_the_container_started() -> None:
     script = Script(run_s=60, exit_code=2)
-    assert next_step(view(status=RUNNING), script, None) == Step(Act.FINISH, SINCE + 60, 2)
-    assert next_step(view(status=RUNNING), script, SINCE + 0.5) == Step(Act.FINISH, SINCE + 60.5, 2)
-    assert next_step(view(status=RUNNING), Script(), None) is None
+    assert next_step(view(status=RUNNING), script, Moments()) == Step(Act.FINISH, SINCE + 60, 2)
+    assert next_step(view(status=RUNNING), script, Moments(started_s=SINCE + 0.5)) == Step(
+        Act.FINISH, SINCE + 60.5, 2
+    )
+    assert next_step(view(status=RUNNING), Script(), Moments()) is None
 
 
 def test_what_has_ended_stays() -> None:
-    assert next_step(view(status={"phase": "Failed"}), Script(), None) is None
+    assert next_step(view(status={"phase": "Failed"}), Script(), Moments()) is None
 
 
 def test_a_deleted_pod_leaves_when_it_is_asked() -> None:
     asked = SINCE + 60
     pod = view(status=RUNNING, **LEAVING)
-    assert next_step(pod, Script(), None) == Step(Act.FINISH, asked, 143)
-    assert next_step(pod, Script(ignore_sigterm_s=10), None) == Step(Act.FINISH, asked + 10, 143)
+    assert next_step(pod, Script(), Moments()) == Step(Act.FINISH, asked, 143)
+    assert next_step(pod, Script(ignore_sigterm_s=10), Moments()) == Step(Act.FINISH, asked + 10, 143)
 
 
 def test_a_stubborn_pod_is_killed_when_its_grace_is_over() -> None:
     pod = view(status=RUNNING, **LEAVING)
-    assert next_step(pod, Script(ignore_sigterm_s=999), None) == Step(Act.FINISH, SINCE + 90, 137)
+    assert next_step(pod, Script(ignore_sigterm_s=999), Moments()) == Step(Act.FINISH, SINCE + 90, 137)
 
 
 def test_a_pod_that_ends_within_its_grace_ends_as_it_would_have() -> None:
     pod = view(status=RUNNING, **LEAVING)
-    assert next_step(pod, Script(run_s=65, ignore_sigterm_s=20), None) == Step(Act.FINISH, SINCE + 65, 0)
+    assert next_step(pod, Script(run_s=65, ignore_sigterm_s=20), Moments()) == Step(Act.FINISH, SINCE + 65, 0)
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
 def test_a_deleted_pod_that_does_not_run_is_removed(phase: str) -> None:
-    assert next_step(view(status={"phase": phase}, **LEAVING), Script(), None) == Step(Act.REMOVE)
+    assert next_step(view(status={"phase": phase}, **LEAVING), Script(), Moments()) == Step(Act.REMOVE)
 
 
 def test_annotations_are_the_script() -> None:

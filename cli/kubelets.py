@@ -1,0 +1,72 @@
+"""``volcano-py kubelets``: pretend nodes on an API server, real or embedded, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from volcano_py.cli.node_options import (
+    CardFamily,
+    Cpu,
+    Family,
+    GpuMemory,
+    GpuModel,
+    Gpus,
+    GpuSlots,
+    Memory,
+    Zones,
+    shape_of,
+)  # fmt: skip
+from volcano_py.scheduler.cluster.api import AccessError, Api, ApiError, Unreachable
+from volcano_py.simulator.kubelet.nodes import NodeShape
+from volcano_py.simulator.kubelet.play import play
+
+
+def kubelets(
+    nodes: Annotated[
+        int,
+        typer.Option(
+            "--nodes", min=0, max=20000, help="Nodes to make; pretend ones that are there are played too."
+        ),
+    ] = 4,
+    gpus: Gpus = 8,
+    cpu: Cpu = "64",
+    memory: Memory = "512Gi",
+    gpu_memory: GpuMemory = 81920,
+    gpu_slots: GpuSlots = 10,
+    gpu_model: GpuModel = "NVIDIA-A100-SXM4-80GB",
+    gpu_family: Family = CardFamily.hami,
+    zones: Zones = 1,
+    kubeconfig: Annotated[
+        str | None, typer.Option("--kubeconfig", help="Of the API server; else $KUBECONFIG.")
+    ] = None,
+    context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
+    in_flight: Annotated[int, typer.Option("--in-flight", min=1, help="Requests at once.")] = 16,
+) -> None:
+    """Make pretend nodes and run the pods that are bound to them, by script.
+
+    A pod runs until it is deleted, or as its annotations under [bold]playground.volcano-py.io/[/bold] say:
+    run-seconds, exit-code, start-delay-seconds, log, ignore-sigterm-seconds.
+    """
+    shape = shape_of(cpu, memory, gpus, gpu_memory, gpu_slots, gpu_model, gpu_family, zones)
+    try:
+        asyncio.run(_run(kubeconfig, context, nodes, shape, in_flight))
+    except (AccessError, ApiError, Unreachable) as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(1) from None
+
+
+async def _run(
+    kubeconfig: str | None, context: str | None, nodes: int, shape: NodeShape, in_flight: int
+) -> None:
+    async with await Api.connect(kubeconfig, context, agent="volcano-py-kubelets") as api:
+        playing = asyncio.ensure_future(play(api, nodes, shape, in_flight=in_flight))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
+        await asyncio.wait([playing])
+        if not playing.cancelled():
+            playing.result()

@@ -1,0 +1,75 @@
+"""Pretend nodes on a server, their kubelets and their logs, until cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.scheduler.cluster.reflector import Change
+from volcano_py.simulator.following import Followed, follow
+from volcano_py.simulator.kubelet.kubelets import Kubelets
+from volcano_py.simulator.kubelet.logs import serve_logs
+from volcano_py.simulator.kubelet.nodes import SELECTOR, NodeShape, make_nodes, register_nodes
+from volcano_py.simulator.kubelet.podview import decode_pod
+
+_BOUND_PODS: Final = Followed(RESOURCES["Pod"], decode_pod, {"fieldSelector": "spec.nodeName!="})
+_decode_node: Final = msgspec.json.Decoder(dict).decode
+_PRETEND_NODES: Final = Followed(RESOURCES["Node"], _decode_node, {"labelSelector": SELECTOR})
+
+
+async def play(
+    api: Api,
+    nodes: int = 0,
+    shape: NodeShape | None = None,
+    *,
+    in_flight: int = 16,
+    ready: Callable[[Kubelets], None] = lambda kubelets: None,
+) -> None:
+    """Make *nodes* of *shape* and run whatever is bound to pretend nodes, until cancelled.
+
+    Nodes and pods may come, go and change as they like; pods on other nodes are left alone.
+
+    Args:
+        api: the server.
+        nodes: how many to make, beside those that are there.
+        shape: what each has.
+        in_flight: requests at once.
+        ready: called once the nodes are there.
+
+    Raises:
+        ApiError: the server refused a node.
+        Unreachable: it did not answer while nodes were made; later it is waited for.
+    """
+    kubelets = Kubelets(api, in_flight=in_flight)
+    async with serve_logs(kubelets.pod) as port, asyncio.TaskGroup() as group:
+        await register_nodes(
+            api, make_nodes(nodes, shape or NodeShape()), kubelet_port=port, in_flight=in_flight
+        )
+        group.create_task(follow(api, _PRETEND_NODES, _on_node(kubelets)).run())
+        group.create_task(follow(api, _BOUND_PODS, _on_pod(kubelets)).run())
+        group.create_task(kubelets.run())
+        ready(kubelets)
+
+
+def _on_node(kubelets: Kubelets) -> Callable[[Change], None]:
+    def tell(change: Change) -> None:
+        if change.is_deletion:
+            kubelets.remove_node(change.key)
+        else:
+            kubelets.add_node(change.key)
+
+    return tell
+
+
+def _on_pod(kubelets: Kubelets) -> Callable[[Change], None]:
+    def tell(change: Change) -> None:
+        if change.item is None:
+            kubelets.remove_pod(change.key)
+        else:
+            kubelets.add_pod(change.item)
+
+    return tell

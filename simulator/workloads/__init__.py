@@ -1,0 +1,1 @@
+"""Jobs, ReplicaSets and Deployments for servers that have no controller manager."""
