@@ -1,0 +1,81 @@
+"""Groups of commands that import a command when it is called, and say what a mistyped one may have meant."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command as as_command
+
+
+class NearMissGroup(TyperGroup):
+    """A group whose unknown verbs are answered with the closest known one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that *args* begin with; other spellings of it are tried first."""
+        if args and args[0] in self.others:
+            args = [self.others[args[0]], *args[1:]]
+        known = self.list_commands(ctx)
+        if args and args[0] not in known:
+            close = get_close_matches(args[0], [*known, *self.others], n=1)
+            hint = f' (did you mean "{close[0]}"?)' if close else f"; there are {', '.join(known)}"
+            ctx.fail(f'there is no command "{args[0]}"{hint}')
+        return super().resolve_command(ctx, args)
+
+    @property
+    def others(self) -> dict[str, str]:
+        """Other spellings of commands, such as plurals."""
+        return {}
+
+
+class LazyGroup(NearMissGroup):
+    """Commands by name; only the one that is called is imported.
+
+    Subclasses name them: ``commands_by_name`` is name -> (module:function or module:app, line of help), and
+    ``panels`` name -> heading in the help.
+    """
+
+    commands_by_name: ClassVar[dict[str, tuple[str, str]]] = {}
+    panels: ClassVar[dict[str, str]] = {}
+    spellings: ClassVar[dict[str, str]] = {}
+    _listing = False
+
+    @property
+    def others(self) -> dict[str, str]:
+        """Other spellings of commands."""
+        return self.spellings
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order people meet them."""
+        return list(self.commands_by_name)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command *cmd_name*; while help is being listed, its line of help only."""
+        if cmd_name not in self.commands_by_name:
+            return None
+        where, line = self.commands_by_name[cmd_name]
+        if self._listing:
+            return _stub(cmd_name, line, self.panels.get(cmd_name))
+        module, _, name = where.partition(":")
+        return as_command(getattr(import_module(module), name))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Help without importing what it lists."""
+        self._listing = True
+        super().format_help(ctx, formatter)
+        self._listing = False
+
+
+def _stub(name: str, line: str, panel: str | None) -> Any:
+    def nothing() -> None:
+        """Stands for a command while help is listed."""
+
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command(name, rich_help_panel=panel)(nothing)
+    command = as_command(app)
+    command.help = command.short_help = line
+    command.rich_help_panel = panel  # type: ignore[attr-defined] # of the command that typer makes
+    return command

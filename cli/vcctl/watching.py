@@ -1,0 +1,46 @@
+"""Changes on the server, for commands that go on: one tick for any number of changes close together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, suppress
+from typing import Final
+
+from volcano_py.cli.vcctl.cluster import Cluster
+from volcano_py.scheduler.cluster.api import ApiError, Unreachable
+from volcano_py.scheduler.cluster.resources import RESOURCES
+
+CALM_S: Final = 0.3
+"""Changes this close together are shown as one."""
+AGAIN_S: Final = 1.0
+"""Pause before a watch that broke is opened again."""
+
+
+async def changes(cluster: Cluster, kinds: Sequence[str]) -> AsyncIterator[None]:
+    """A tick after every burst of changes to objects of *kinds*; never ends by itself."""
+    stirred = asyncio.Event()
+    watches = [asyncio.create_task(_watch(cluster, kind, stirred)) for kind in kinds]
+    try:
+        while True:
+            await stirred.wait()
+            await asyncio.sleep(CALM_S)
+            stirred.clear()
+            yield
+    finally:
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+
+
+async def _watch(cluster: Cluster, kind: str, stirred: asyncio.Event) -> None:
+    resource = RESOURCES[kind]
+    namespace = cluster.listed if resource.namespaced else None
+    path = resource.path(namespace)
+    query = {"watch": "true", "allowWatchBookmarks": "false"}
+    while True:
+        with suppress(ApiError, Unreachable):
+            async with aclosing(cluster.api.lines(path, query, idle_timeout_s=None)) as lines:
+                async for _ in lines:
+                    stirred.set()
+        await asyncio.sleep(AGAIN_S)
