@@ -23,6 +23,8 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 TIME = META + "Time"
+MICRO_TIME = META + "MicroTime"
+FIELDS = META + "FieldsV1"
 REFERENCE = "#/components/schemas/"
 
 _META_MODELS = (
@@ -142,7 +144,9 @@ def _type(declared: str, key: str) -> Schema:
     if key in merge_facts.INT_OR_STRING:
         return {"allOf": [{"$ref": REFERENCE + INT_OR_STRING}]}
     if declared == "datetime":
-        return {"allOf": [{"$ref": REFERENCE + TIME}]}
+        return {"allOf": [{"$ref": REFERENCE + (MICRO_TIME if key in merge_facts.MICRO_TIMES else TIME)}]}
+    if key == "ManagedFieldsEntry.fieldsV1":
+        return {"allOf": [{"$ref": REFERENCE + FIELDS}]}
     if declared in _PLAIN:
         return dict(_PLAIN[declared])
     return {"allOf": [{"$ref": REFERENCE + component_names()[declared]}]}
@@ -182,6 +186,8 @@ PLAIN_COMPONENTS: dict[str, Schema] = {
     QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
     INT_OR_STRING: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
     TIME: {"type": "string", "format": "date-time"},
+    MICRO_TIME: {"type": "string", "format": "date-time"},
+    FIELDS: {"type": "object"},
 }
 
 

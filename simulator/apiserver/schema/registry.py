@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from volcano_py.simulator.apiserver.schema.answers import Answer, Answers
 from volcano_py.simulator.apiserver.schema.builtin import builtin_kinds
 from volcano_py.simulator.apiserver.schema.custom import kinds_of
 from volcano_py.simulator.apiserver.schema.kinds import Document, ServedKind
 from volcano_py.simulator.apiserver.schema.versions import version_order
 
-__all__ = ["Registry"]
+__all__ = ["Answer", "Registry"]
 
 
 class Registry:
@@ -18,11 +19,13 @@ class Registry:
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str, str], ServedKind] = {}
         self._definitions: dict[str, Document] = {}
+        self._answers: Answers | None = None
         for kind in builtin_kinds():
             self._add(kind)
 
     def _add(self, kind: ServedKind) -> None:
         self._kinds[(kind.group, kind.version, kind.plural)] = kind
+        self._answers = None
 
     def resolve(self, group: str, version: str, plural: str) -> ServedKind | None:
         """The kind that a path names; *group* is "" for the core group."""
@@ -63,3 +66,15 @@ class Registry:
         self._kinds = {
             key: kind for key, kind in self._kinds.items() if not (kind.custom and kind.bucket == name)
         }
+
+    def answer(self, path: str, accept: str, etag: str) -> Answer | None:
+        """A discovery or OpenAPI document; None where *path* names none.
+
+        Args:
+            path: Such as ``/apis/batch/v1``, without the query.
+            accept: The request's Accept header.
+            etag: Its If-None-Match header, or "".
+        """
+        if self._answers is None:
+            self._answers = Answers(list(self._kinds.values()))
+        return self._answers.answer(path, accept, etag)
