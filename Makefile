@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
 PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*.py),-p benchmarks)
 
-.PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo bench clean
+.PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo bench bench-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ demo: setup ## OpenB with one policy, and a plan with a gang, a borrow and a rec
 
 bench: setup ## every benchmark shape, as a table and build/bench.json
 	@$(BIN)/volcano-py bench --all
+
+bench-e2e: setup controlplane ## binds, start and latency on a real kube-apiserver, and build/bench-e2e.json
+	@$(BIN)/python -m benchmarks.e2e
 
 clean: ## remove what the other targets made
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,105 @@
+"""5,000 pods in gangs of 50 on 1,000 nodes, against a loop that only binds, on the same server."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.e2e.measuring import at_once, cpu_s, create, memory_mib, running, scraper
+from tests.controlplane.controlplane import ControlPlane
+from tests.controlplane.flags import free_ports
+from tests.e2e import objects
+from tests.e2e.components import Component
+from volcano_py.scheduler.cluster.api import RESOURCES, Api
+
+NODES: Final = 1000
+PODS: Final = 5000
+GANG: Final = 50
+BOUND: Final = "volcano_py_bind_seconds_count"
+POD: Final = RESOURCES["Pod"]
+
+
+@dataclass(frozen=True)
+class Binds:
+    """What it took.
+
+    Attributes:
+        loop_s, scheduler_s: wall seconds for all binds.
+        loop_cpu_ms, scheduler_cpu_ms: CPU of the process that binds, milliseconds a pod.
+        server_loop_cpu_ms, server_scheduler_cpu_ms: the same of kube-apiserver and etcd.
+        memory_mib: of the scheduler at the end.
+    """
+
+    loop_s: float
+    scheduler_s: float
+    loop_cpu_ms: float
+    scheduler_cpu_ms: float
+    server_loop_cpu_ms: float
+    server_scheduler_cpu_ms: float
+    memory_mib: float
+
+    @property
+    def ratio(self) -> float:
+        """Throughput of the scheduler in units of the plain loop's."""
+        return self.loop_s / self.scheduler_s
+
+
+async def measure(plane: ControlPlane, api: Api, place: Path) -> Binds:
+    """Both sides, each with pods of its own; the loop's pods are deleted before the scheduler starts."""
+    await at_once((create(api, objects.node(f"n{i}", cpu="64")) for i in range(NODES)), "nodes", NODES)
+    await at_once((create(api, pod) for pod in _pods("plain")), "pods of the loop", PODS)
+    loop_s, loop_cpu, loop_server = await _loop(plane)
+    await at_once((_delete(api, f"plain-{i}") for i in range(PODS)), "clean up", PODS)
+    groups = [objects.group("bench", f"g{i}", GANG, "bench") for i in range(PODS // GANG)]
+    await at_once((create(api, group) for group in groups), "groups", len(groups))
+    await at_once((create(api, pod) for pod in _pods("ours")), "pods of the scheduler", PODS)
+    wall, cpu, server, memory = await _scheduler(plane, place)
+    per_pod = 1000 / PODS
+    return Binds(
+        loop_s, wall, loop_cpu * per_pod, cpu * per_pod, loop_server * per_pod, server * per_pod, memory
+    )
+
+
+def _pods(name: str) -> list[dict[str, Any]]:
+    group = "" if name == "plain" else "g{}"
+    return [objects.pod("bench", f"{name}-{i}", group=group.format(i // GANG), cpu="1") for i in range(PODS)]
+
+
+async def _loop(plane: ControlPlane) -> tuple[float, float, float]:
+    """Bind the plain pods one after another, 32 in flight, in a process of its own."""
+    script = [sys.executable, "-m", "benchmarks.e2e.loop", str(plane.kubeconfig), str(PODS), str(NODES)]
+    before = _server_cpu(plane)
+    child = await asyncio.create_subprocess_exec(*script, stdout=asyncio.subprocess.PIPE)
+    out, _ = await child.communicate()
+    wall, cpu = (float(part) for part in out.split())
+    return wall, cpu, _server_cpu(plane) - before
+
+
+async def _scheduler(plane: ControlPlane, place: Path) -> tuple[float, float, float, float]:
+    """Start the scheduler on what waits; wall from the first bind to the last, CPU from its start."""
+    (port,) = free_ports(1)
+    listen = f"127.0.0.1:{port}"
+    scheduler = Component("scheduler", plane.kubeconfig, place, "--listen-address", listen)
+    async with scraper(port) as read:
+        with running(scheduler):
+            assert scheduler.process is not None
+            pid, first, before, start_cpu = scheduler.process.pid, 0.0, 0.0, 0.0
+            while (done := (await read())[BOUND]) < PODS:
+                if done and not first:
+                    first, before, start_cpu = time.monotonic(), _server_cpu(plane), cpu_s(pid)
+                await asyncio.sleep(0.05)
+            wall = time.monotonic() - first
+            return wall, cpu_s(pid) - start_cpu, _server_cpu(plane) - before, memory_mib(pid)
+
+
+def _server_cpu(plane: ControlPlane) -> float:
+    return sum(cpu_s(plane.children[name].pid) for name in ("etcd", "kube-apiserver"))
+
+
+def _delete(api: Api, name: str) -> Coroutine[Any, Any, Any]:
+    return api.call("DELETE", POD.path("bench", name), body={"gracePeriodSeconds": 0}, tries=8)
