@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 
 # A room is a top-level folder with an __init__.py, installed as volcano_py.<room> (see setup.py).
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
-PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*.py),-p benchmarks)
+PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*/*.py),-p benchmarks)
 
 .PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo bench bench-e2e clean
 
