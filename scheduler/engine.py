@@ -98,6 +98,7 @@ class Engine:
 
     def open(self, now: float) -> Session:
         """The session of a cycle at *now*, for those who run actions themselves."""
+        self.state.holds.pass_time(now)
         session = Session(self.state, self.config, self.placer, now, self.gate)
         session.open(self.plugins)
         return session

@@ -155,10 +155,12 @@ class VolumeBinding:
         return kept(self._kept, "taken", version, self._assign)
 
     def _assign(self) -> dict[str, str]:
-        taken: dict[str, str] = {}
-        gone: set[str] = set()
+        taken = {claim: volume for claim, volume in self.volumes.pinned.items() if volume}
+        gone = set(taken.values())
         nodes = self.state.nodes
         for key, tally, template in self.volumes.claims_in_use():
+            if key in self.volumes.pinned:
+                continue
             claim = self.volumes.claims.get(key)
             if claim is None and template is not None:
                 claim = claim_of_template(template, key)

@@ -29,7 +29,7 @@ PREEMPT: Final = "preempt"
 VICTIM_STATUSES: Final = {PREEMPT: (Status.BOUND, Status.RUNNING), RECLAIM: (Status.RUNNING,)}
 """Statuses a victim may have, by action."""
 
-MAY_GO, CRITICAL, FIRM, YOUNG = range(4)
+MAY_GO, CRITICAL, FIRM, YOUNG, SPARED = range(5)
 """What the contract says of a task; of several reasons the first in this order."""
 _NOT_SHOWN: Final = ("cpu", "memory", "pods", "ephemeral-storage")
 Held = list[int]
@@ -40,6 +40,8 @@ def verdicts(session: Session, tasks: Rows32) -> NDArray[np.int8]:
     """(T,) ``MAY_GO`` or why not, whoever claims."""
     table = session.state.tasks
     verdict = np.full(len(tasks), MAY_GO, np.int8)
+    if session.state.holds.evictions:
+        verdict[np.isin(tasks, session.state.holds.spared())] = SPARED
     verdict[age(session, tasks) < table.min_run_s[tasks]] = YOUNG
     verdict[~table.interruptible[tasks]] = FIRM
     verdict[table.critical[tasks]] = CRITICAL

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.refusal import Refusal, Room
@@ -18,6 +19,7 @@ from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
 
 GATED = Refusal("SchedulingGated", "the pod has scheduling gates")
+BIND_FAILED: Final = "BindFailed"
 
 
 Kind = tuple[int, bool]
@@ -140,7 +142,10 @@ def worksheet(session: Session, job: Job) -> Worksheet:
     tasks = session.state.tasks
     ordered = session.ordered(session.open_gates(job.pending))
     if job.gated:
-        session.refuse([t for t in job.pending if tasks.gated[t]], GATED)
+        shut = [t for t in job.pending if tasks.gated[t]]
+        session.refuse(shut, GATED)
+        for task, why in session.state.holds.reasons(shut):
+            session.refuse([task], Refusal(BIND_FAILED, why))
     if job.pending_best_effort:
         ordered.sort(key=lambda task: bool(tasks.best_effort[task]))
     return Worksheet(job, deque(ordered))

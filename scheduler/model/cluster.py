@@ -17,6 +17,7 @@ from volcano_py.scheduler.model.cards import CardSource, CardTable, NoCards
 from volcano_py.scheduler.model.classes import ClassTable
 from volcano_py.scheduler.model.coupling import Coupling
 from volcano_py.scheduler.model.groups import PENDING, GroupIntake
+from volcano_py.scheduler.model.holds import Holds
 from volcano_py.scheduler.model.jobs import Job, JobTable
 from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
@@ -40,6 +41,7 @@ class ClusterState:
         tasks, nodes, cards, classes, jobs, queues: the tables.
         accounts: moves tasks and keeps the amounts of all tables true.
         coupling, ports, volumes: further books, as observers of the accounts.
+        holds: pods that the cluster would not let us bind or evict.
         pods, groups, node_intake, queue_intake: write events of their kind into the tables.
         card_source: what the configured device plugin reads from objects.
         tie_key: what equals are ordered by, from a name.
@@ -70,6 +72,7 @@ class ClusterState:
         self.coupling = Coupling(self.tasks, self.nodes)
         self.ports = HostPorts(self.nodes)
         self.volumes = Volumes(self.tasks, self.nodes)
+        self.holds = Holds(self)
         self.accounts.observers += [self.coupling, self.ports, self.volumes]
         self.pods = PodIntake(self, frozenset(scheduler_names))
         self.groups = GroupIntake(self)

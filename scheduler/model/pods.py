@@ -51,6 +51,8 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _STANDING: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
 """Statuses between which a pod gets on without a change of any amount."""
+_STAYS: Final = (Status.BOUND, Status.RUNNING, Status.UNKNOWN)
+"""What pods say of themselves that are on a node and not on their way out."""
 _BY_PHASE: Final = {
     "Running": Status.RUNNING,
     "Succeeded": Status.SUCCEEDED,
@@ -267,14 +269,20 @@ class PodIntake:
         tasks.min_run_s[task] = seconds
 
     def _assumed(self, task: int, pod: Pod) -> tuple[Status, int] | None:
-        """What we decided for *task* and the cluster has not heard yet."""
+        """What we decided for *task* and the cluster has not confirmed yet: a bind, or an eviction.
+
+        A bind holds until the pod has a node, an eviction until it is on its way out or has ended; else
+        until the order failed (``outcomes``).
+        """
         tasks = self.state.tasks
-        same = tasks.uids[task] == pod.uid
-        if not same or tasks.status[task] != Status.BINDING or pod.spec.node_name:
+        if tasks.uids[task] != pod.uid:
             return None
-        if status_of(pod) != Status.PENDING:
-            return None
-        return Status.BINDING, int(tasks.node[task])
+        decided, told, node = tasks.status[task], status_of(pod), int(tasks.node[task])
+        if decided == Status.BINDING and told == Status.PENDING:
+            return Status.BINDING, node
+        if decided == Status.RELEASING and pod.spec.node_name and told in _STAYS:
+            return Status.RELEASING, node
+        return None
 
     def _kept_room(self, task: int, pod: Pod) -> int | None:
         """The node row where room is kept for *task*, if the event is about the same pod."""
@@ -342,7 +350,7 @@ class PodIntake:
         tasks.created[task] = meta.creation_timestamp
         tasks.started[task] = pod.status.start_time or 0.0
         tasks.checkpoint[task] = _time(meta.annotations.get(CHECKPOINT))
-        tasks.gated[task] = bool(pod.spec.scheduling_gates)
+        tasks.gated[task] = bool(pod.spec.scheduling_gates) or state.holds.is_held(pod.uid)
         tasks.priority[task] = self.priority_of(pod)
         tasks.critical[task] = self._is_critical(pod)
         tasks.system[task] = meta.namespace == SYSTEM_NAMESPACE

@@ -9,7 +9,7 @@ Neighbours: ``storage`` (objects in checked form), ``tallies`` (counts).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,8 @@ class Volumes:
         capacities: "namespace/name" -> free storage of a class in some nodes.
         objects_version: changes with every object.
         version: changes with every object and every booking.
+        pinned: claims of pods that are being bound -> the free volume ordered for each, "" where one
+            is made.
     """
 
     def __init__(self, tasks: TaskTable, nodes: NodeTable) -> None:
@@ -66,6 +68,8 @@ class Volumes:
         self.capacities: dict[str, CapacityReport] = {}
         self.objects_version = 0
         self.version = 0
+        self.pinned: dict[str, str] = {}
+        self._pins: dict[str, tuple[str, ...]] = {}
         self._bound_to: dict[str, set[str]] = {}
         self._uses: dict[str, Tally] = {}
         self._templates: dict[str, EphemeralClaim] = {}
@@ -211,6 +215,24 @@ class Volumes:
 
     def _present(self, tally: Tally, row: int) -> tuple[bool, bool]:
         return tally.at(row) > 0, tally.at(row, future=True) > 0
+
+    # -- choices that are being carried out -----------------------------------------------------
+
+    def pin(self, pod: str, volumes: Mapping[str, str]) -> None:
+        """*volumes* (claim -> volume) are ordered for the claims of *pod*: nobody chooses anew for them."""
+        self.pinned.update(volumes)
+        self._pins[pod] = tuple(volumes)
+        self.version += 1
+
+    def pins(self) -> dict[str, dict[str, str]]:
+        """Pod -> what is pinned for its claims."""
+        return {pod: {claim: self.pinned[claim] for claim in claims} for pod, claims in self._pins.items()}
+
+    def unpin(self, pod: str) -> None:
+        """The bind of *pod* has ended; what was not bound is free again."""
+        for claim in self._pins.pop(pod, ()):
+            self.pinned.pop(claim, None)
+            self.version += 1
 
     # -- events ---------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from volcano_py.scheduler.framework.contract import (
     FIRM,
     MAY_GO,
     RECLAIM,
+    SPARED,
     VICTIM_STATUSES,
     YOUNG,
     lost_work,
@@ -35,6 +36,7 @@ _REASONS: Final = {
     CRITICAL: "critical for the cluster",
     FIRM: "may not be interrupted",
     YOUNG: "younger than their minimum run time",
+    SPARED: "could not be evicted a short while ago",
 }
 NOT_GIVEN_UP: Final = "not given up by {plugins}"
 UNBREAKABLE: Final = "in gangs that would be broken"

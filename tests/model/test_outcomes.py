@@ -1,0 +1,207 @@
+"""Decisions hold through echo events until the server confirms them or their order failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.clusters import Document, engine, group, node, pod
+from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictDone, EvictFailed, Trouble
+from volcano_py.scheduler.engine import Engine
+from volcano_py.scheduler.model.holds import LONGEST_WAIT_S, SPARED_S
+from volcano_py.scheduler.model.tasks import Status
+from volcano_py.scheduler.outcomes import evict_resumed, settle
+
+BOTH = "actions: enqueue, allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n"
+PATIENT = "actions: allocate\ntiers: []\n"
+
+
+def status_of(made: Engine, key: str) -> Status:
+    return Status(made.state.tasks.status[made.state.tasks.index[key]])
+
+
+def uid_of(made: Engine, key: str) -> str:
+    return made.state.tasks.uids[made.state.tasks.index[key]]
+
+
+def used_cpu(made: Engine, name: str) -> int:
+    state = made.state
+    return int(state.nodes.used[state.nodes.index[name], state.vocabulary.column("cpu")])
+
+
+def bind_failed(made: Engine, key: str, trouble: Trouble = "refused", why: str = "webhook says no") -> None:
+    settle(made.state, BindFailed(key, uid_of(made, key), "n0", "ml/g", why, trouble))
+
+
+def evict_failed(made: Engine, key: str, trouble: Trouble = "refused") -> None:
+    settle(made.state, EvictFailed(key, uid_of(made, key), "ml/high", "disruption budget", trouble))
+
+
+def noted(document: Document, **notes: str) -> Document:
+    meta = document["metadata"]
+    return {**document, "metadata": {**meta, "annotations": {**meta["annotations"], **notes}}}
+
+
+def labelled(document: Document) -> Document:
+    return {**document, "metadata": {**document["metadata"], "labels": {"a": "b"}}}
+
+
+def evicting() -> tuple[Engine, Document]:
+    """An engine that has just evicted pod ``low`` for ``high``, and the victim."""
+    low = pod("low", "low", "4", on="n0")
+    high = pod("high", "high", "4", priority=10)
+    made = engine(node("n0"), group("low", phase="Running"), low, group("high"), high, config=BOTH)
+    made.apply({**group("high"), "spec": {"minMember": 1, "queue": "default", "priorityClassName": "top"}})
+    made.apply(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "top"},
+            "value": 10,
+        }
+    )
+    kinds = [(one.kind, one.pod) for one in made.cycle(1000.0).decisions]
+    assert ("evict", "ml/low") in kinds
+    return made, low
+
+
+@pytest.mark.parametrize("echo", ["same", "noted", "labelled"])
+def test_an_eviction_holds_through_events_of_the_pod(echo: str) -> None:
+    made, low = evicting()
+    events: dict[str, Any] = {
+        "same": low,
+        "noted": noted(low, **{"volcano-py.io/evicted-for": "ml/high"}),
+        "labelled": labelled(low),
+    }
+    made.apply(events[echo])
+    assert status_of(made, "ml/low") == Status.RELEASING
+    assert not [one for one in made.cycle(1001.0).decisions if one.kind == "evict"]
+
+
+def test_a_pod_that_ends_by_itself_is_not_on_its_way_out_any_more() -> None:
+    made, low = evicting()
+    made.apply({**low, "status": {"phase": "Succeeded"}})
+    assert status_of(made, "ml/low") == Status.SUCCEEDED
+    assert used_cpu(made, "n0") == 0
+
+
+def test_a_pod_made_anew_is_not_on_its_way_out() -> None:
+    made, low = evicting()
+    made.apply({**low, "metadata": {**low["metadata"], "uid": "another"}})
+    assert status_of(made, "ml/low") == Status.RUNNING
+
+
+def test_a_failed_eviction_brings_the_victim_back_and_spares_it_for_a_while() -> None:
+    made, _ = evicting()
+    used = used_cpu(made, "n0")
+    evict_failed(made, "ml/low")
+    assert status_of(made, "ml/low") == Status.RUNNING
+    assert used_cpu(made, "n0") == used
+    assert not [one for one in made.cycle(1001.0).decisions if one.kind == "evict"]
+    assert made.state.holds.next_due() == 1001.0 + SPARED_S
+    again = made.cycle(1001.0 + SPARED_S).decisions
+    assert [one.pod for one in again if one.kind == "evict"] == ["ml/low"]
+
+
+def test_an_eviction_that_failed_for_want_of_a_leader_spares_nobody() -> None:
+    made, _ = evicting()
+    evict_failed(made, "ml/low", "fenced")
+    assert [one.pod for one in made.cycle(1001.0).decisions if one.kind == "evict"] == ["ml/low"]
+
+
+def test_a_pod_that_somebody_else_deletes_stays_on_its_way_out() -> None:
+    made, low = evicting()
+    gone = {**low, "metadata": {**low["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    made.apply(gone)
+    evict_failed(made, "ml/low")
+    assert status_of(made, "ml/low") == Status.RELEASING
+
+
+def test_an_eviction_under_notice_is_gone_on_with_after_a_restart() -> None:
+    made = engine(node("n0"), group("g", phase="Running"), pod("p", "g", on="n0"), config=PATIENT)
+    uid = uid_of(made, "ml/p")
+    assert evict_resumed(made.state, "ml/p", uid)
+    assert status_of(made, "ml/p") == Status.RELEASING
+    assert not evict_resumed(made.state, "ml/p", "another")
+    settle(made.state, EvictDone("ml/p", uid, "ml/x"))
+    assert status_of(made, "ml/p") == Status.RELEASING
+
+
+def binding(**more: Any) -> Engine:
+    made = engine(node("n0", cpu="1"), group("g"), pod("p", "g", **more), config=PATIENT)
+    assert [one.kind for one in made.cycle(1000.0).decisions] == ["bind"]
+    return made
+
+
+@pytest.mark.parametrize("event", [noted(pod("p", "g"), a="b"), labelled(pod("p", "g")), pod("p", "g")])
+def test_a_bind_holds_through_events_of_the_pod(event: Document) -> None:
+    made = binding()
+    made.apply(event)
+    assert status_of(made, "ml/p") == Status.BINDING
+    assert used_cpu(made, "n0") == 1000
+
+
+def test_a_failed_bind_frees_the_room_and_is_tried_again_at_once() -> None:
+    made = binding()
+    bind_failed(made, "ml/p")
+    assert status_of(made, "ml/p") == Status.PENDING
+    assert used_cpu(made, "n0") == 0
+    assert [one.kind for one in made.cycle(1001.0).decisions] == ["bind"]
+
+
+def test_an_outcome_of_an_earlier_pod_of_the_name_changes_nothing() -> None:
+    made = binding()
+    settle(made.state, BindFailed("ml/p", "another", "n0", "ml/g", "late", "refused"))
+    assert status_of(made, "ml/p") == Status.BINDING
+
+
+def test_a_bind_that_always_fails_lets_others_have_the_room() -> None:
+    made = engine(node("n0", cpu="1"), group("g"), pod("a", "g"), group("h"), pod("b", "h"), config=PATIENT)
+    now = 1000.0
+    for _ in range(2):
+        assert [one.pod for one in made.cycle(now).decisions] == ["ml/a"]
+        bind_failed(made, "ml/a")
+        now += 1.0
+    result = made.cycle(now)
+    assert [one.pod for one in result.decisions] == ["ml/b"]
+    assert "webhook says no" in result.refusals["ml/a"].message
+
+
+def test_who_is_held_comes_back_later_each_time_and_events_do_not_free_it() -> None:
+    made = binding()
+    now, waits = 1000.0, []
+    for _ in range(10):
+        bind_failed(made, "ml/p")
+        made.apply(labelled(pod("p", "g")) if len(waits) % 2 else pod("p", "g"))
+        began = now
+        while not made.cycle(now).decisions:
+            due = made.state.holds.next_due()
+            assert due is not None
+            assert due > now
+            now = due
+        waits.append(now - began)
+    assert waits[:5] == [0.0, 5.0, 10.0, 20.0, 40.0]
+    assert waits[-1] == LONGEST_WAIT_S
+    settle(made.state, BindDone("ml/p", uid_of(made, "ml/p"), "n0", "ml/g", 0.1))
+    assert not made.state.holds.binds
+
+
+def test_nobody_is_remembered_who_is_gone() -> None:
+    made = binding()
+    bind_failed(made, "ml/p")
+    made.delete("Pod", "ml/p")
+    made.cycle(1001.0)
+    assert not made.state.holds.binds
+
+
+def test_a_gate_of_the_pods_own_stays_shut_when_its_wait_is_over() -> None:
+    made = binding()
+    for _ in range(2):
+        bind_failed(made, "ml/p")
+        made.cycle(1000.0)
+    made.apply(pod("p", "g", schedulingGates=[{"name": "x"}]))
+    made.cycle(1001.0)
+    assert not made.cycle(9000.0).decisions
+    made.apply(pod("p", "g"))
+    assert [one.kind for one in made.cycle(9001.0).decisions] == ["bind"]
