@@ -67,6 +67,14 @@ class ApiError(Exception):
         return self.status == 404
 
     @property
+    def is_another(self) -> bool:
+        """A write that named an identity met another object of the same name.
+
+        kube-apiserver answers 422 to a patch with another ``metadata.uid``, and 409 to a precondition.
+        """
+        return self.status in {409, 422} and "uid" in self.message.lower()
+
+    @property
     def is_busy(self) -> bool:
         """The server has too much to do or isn't ready; the same request may pass later."""
         return self.status in {429, 503}

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from volcano_py.scheduler.cluster.api import Api, retry_wait_s
 from volcano_py.scheduler.cluster.binder import NOT_LEADER
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
@@ -135,7 +137,7 @@ class Evictor:
             else:
                 await self._evict(work)
         except ApiError as error:
-            await self._refused(work, error)
+            self._refused(work, error)
         except Unreachable as error:
             self._again(work, error)
 
@@ -182,30 +184,20 @@ class Evictor:
 
     # -- answers --------------------------------------------------------------------------------
 
-    async def _refused(self, work: EvictWork, error: ApiError) -> None:
+    def _refused(self, work: EvictWork, error: ApiError) -> None:
         now = asyncio.get_running_loop().time()
         work.since = now if work.since is None else work.since
         passing = error.status in (401, 408, 409, 429) or error.status >= 500
-        if error.is_missing or (error.status == 409 and await self._is_gone(work.order)):
+        if error.is_missing or error.is_another:
             self._gone(work)
         elif passing and now - work.since <= self._patience_s:
             self._again(work, error)
         elif work.trouble is not None:
             self._end(work, work.trouble, f"{work.why}; its marks could not be taken off: {error.message}")
         elif work.marked:
-            self._keep(work, "refused", error.message)
+            self._keep(work, "refused", said(error))
         else:
-            self._end(work, "refused", error.message)
-
-    async def _is_gone(self, order: EvictOrder) -> bool:
-        """Whether a conflict means that the pod we meant is gone; else somebody just wrote it."""
-        try:
-            pod = await self._api.get(f"/api/v1/namespaces/{order.namespace}/pods/{order.name}")
-        except ApiError as error:
-            return error.is_missing
-        except Unreachable:
-            return False
-        return bool(pod["metadata"].get("uid") != order.uid)
+            self._end(work, "refused", said(error))
 
     def _gone(self, work: EvictWork) -> None:
         """No pod of this identity is there any more."""
@@ -233,3 +225,12 @@ class Evictor:
 
     def _broke(self, work: EvictWork, error: Exception) -> None:
         self._end(work, "fault", f"{type(error).__name__}: {error}")
+
+
+def said(error: ApiError) -> str:
+    """What the server says, with the causes that it lists: which disruption budget stands in the way."""
+    try:
+        causes = msgspec.json.decode(error.body)["details"]["causes"]
+        return " ".join([error.message, *(str(cause["message"]) for cause in causes)])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return error.message

@@ -156,10 +156,9 @@ class Statuses:
             self._served.missed(wish.subject.kind, error)
             if '" not found' not in error.message:
                 self._again(key, wish, error)
-        elif error.status == 409:
-            if "uid" not in error.message.lower():
-                self._again(key, wish, error)
-        elif error.status in (401, 408, 429) or error.status >= 500:
+        elif error.is_another:
+            return
+        elif error.status in (401, 408, 409, 429) or error.status >= 500:
             self._again(key, wish, error)
         else:
             self.stats.refused += 1
