@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 from volcano_py.simulator.apiserver.schema.answers import Answer, Answers
 from volcano_py.simulator.apiserver.schema.builtin import builtin_kinds
 from volcano_py.simulator.apiserver.schema.custom import kinds_of
+from volcano_py.simulator.apiserver.schema.definitions import status_of
 from volcano_py.simulator.apiserver.schema.kinds import Document, ServedKind
+from volcano_py.simulator.apiserver.schema.tables.rendering import table
 from volcano_py.simulator.apiserver.schema.versions import version_order
 
 __all__ = ["Answer", "Registry"]
@@ -78,3 +82,30 @@ class Registry:
         if self._answers is None:
             self._answers = Answers(list(self._kinds.values()))
         return self._answers.answer(path, accept, etag)
+
+    def table(
+        self,
+        kind: ServedKind,
+        documents: Sequence[Document],
+        include: str,
+        *,
+        metadata: Mapping[str, Any],
+        headers: bool = True,
+        now: float,
+    ) -> Document:
+        """Objects as a Table (``meta.k8s.io/v1``).
+
+        Args:
+            kind: What they are.
+            documents: The objects, as stored.
+            include: ``Metadata``, ``Object`` or ``None``: what goes with each row.
+            metadata: Of the list.
+            headers: Whether columns are described: not in a watch after its first message.
+            now: Seconds since 1970, for ages.
+        """
+        return table(kind, documents, include, metadata=metadata, headers=headers, now=now)
+
+    def crd_status(self, document: Document) -> Document:
+        """The status of a CustomResourceDefinition: which names it has, whether it is served."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return status_of(document, self._kinds.values(), now)
