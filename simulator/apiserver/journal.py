@@ -1,0 +1,226 @@
+"""What is on disk: a snapshot of all objects and the log of every change since.
+
+A change is in the log before anybody hears of it. A record is written with one call, so a killed server
+leaves at most an unfinished last record, which is cut off when the log is read again; the change it held was
+never answered. When the log has outgrown the snapshot, a new snapshot is written beside the old one and takes
+its place by a rename; a kill at any point leaves one of the two whole.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from volcano_py.simulator.apiserver.store import DELETED, Change, Item, Store, decode, make_item
+
+Sync = Literal["each", "os"]
+"""When a record reaches the disk: before its request is answered, or when the system likes (a killed server
+loses nothing then, a machine without power may lose the last seconds)."""
+
+_HEAD: Final = struct.Struct("<II")
+_LOG_FLOOR_BYTES: Final = 8 << 20
+
+Record = tuple[int, str, str, bytes]
+"""Version, kind of change, bucket, body of the object."""
+
+
+class DataDamagedError(Exception):
+    """The files hold something that no killed server leaves behind."""
+
+
+class DataInUseError(Exception):
+    """Another server works on this folder."""
+
+
+class Journal:
+    """The folder of one store.
+
+    Args:
+        folder: made if it is not there.
+        floor_bytes: size of the log below which no snapshot is written.
+
+    Raises:
+        DataInUseError: another process has it open.
+    """
+
+    def __init__(self, folder: Path, *, sync: Sync = "os", floor_bytes: int = _LOG_FLOOR_BYTES) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._sync = sync
+        self._floor = floor_bytes
+        self._lock = _locked(folder / "lock")
+        self._log: int | None = None
+        self._log_bytes = 0
+        self._snapshot_bytes = 0
+        self._base = 0
+
+    def open(self, *, history: int = 16_384) -> Store:
+        """The store as the last server left it; from now on its changes are recorded here.
+
+        Raises:
+            DataDamagedError: the files can't be trusted.
+        """
+        store = Store(history=history, keeper=self)
+        snapshot = self._newest_snapshot()
+        if snapshot is not None:
+            self._read_snapshot(snapshot, store)
+        log = self._log_path(store.version)
+        for record in self._read_log(log):
+            _replay(store, record)
+        self._open_log(log)
+        self._sweep(snapshot, log)
+        return store
+
+    def record(self, change: Change) -> None:
+        """Write *change* to the log."""
+        body = change.item.body
+        self._write((change.version, change.kind, change.bucket, body))
+
+    def condense_if_large(self, store: Store) -> bool:
+        """Replace log and snapshot by a new snapshot where the log has outgrown the old one."""
+        if self._log_bytes < max(self._floor, 2 * self._snapshot_bytes):
+            return False
+        self.condense(store)
+        return True
+
+    def condense(self, store: Store) -> None:
+        """Write a snapshot and start an empty log."""
+        if store.version == self._base:
+            return
+        snapshot = self._folder / f"snapshot-{store.version:020d}"
+        log = self._log_path(store.version)
+        self._write_snapshot(snapshot, store)
+        self._open_log(log)
+        self._sweep(snapshot, log)
+
+    def close(self) -> None:
+        """Let go of the folder; the log reaches the disk."""
+        if self._log is not None:
+            os.fsync(self._log)
+            os.close(self._log)
+            self._log = None
+        os.close(self._lock)
+
+    # inside
+
+    def _log_path(self, version: int) -> Path:
+        return self._folder / f"log-{version:020d}"
+
+    def _newest_snapshot(self) -> Path | None:
+        found = sorted(self._folder.glob("snapshot-" + "[0-9]" * 20))
+        return found[-1] if found else None
+
+    def _sweep(self, snapshot: Path | None, log: Path) -> None:
+        """Remove what a finished snapshot has replaced, and what a killed server left unfinished."""
+        for path in (*self._folder.glob("snapshot-*"), *self._folder.glob("log-*")):
+            if path not in (snapshot, log):
+                path.unlink()
+
+    def _open_log(self, path: Path) -> None:
+        if self._log is not None:
+            os.close(self._log)
+        self._log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._log_bytes = os.fstat(self._log).st_size
+        self._base = int(path.name.removeprefix("log-"))
+
+    def _write(self, record: Record) -> None:
+        if self._log is None:
+            raise ValueError("the journal is closed")
+        data = _framed(record)
+        written = os.write(self._log, data)
+        if written != len(data):
+            # Half a record must not be followed by a whole one.
+            os.ftruncate(self._log, self._log_bytes)
+            raise OSError("the log could not be written: no space left")
+        if self._sync == "each":
+            os.fdatasync(self._log)
+        self._log_bytes += written
+
+    def _read_snapshot(self, path: Path, store: Store) -> None:
+        data = path.read_bytes()
+        self._snapshot_bytes = len(data)
+        version = 0
+        for record, _ in _records(data, path):
+            version, _, bucket, body = record
+            if bucket:
+                store.restore(bucket, _item(bucket, body))
+        if version != int(path.name.removeprefix("snapshot-")):
+            raise DataDamagedError(f"{path}: it has no end")
+        store.start_at(version)
+
+    def _write_snapshot(self, path: Path, store: Store) -> None:
+        unfinished = path.with_suffix(".tmp")
+        with unfinished.open("wb") as file:
+            for bucket, items in store.buckets():
+                file.writelines(_framed((0, "", bucket, item.body)) for item in items)
+            # The last record names the version; a snapshot without it was never finished.
+            file.write(_framed((store.version, "", "", b"")))
+            file.flush()
+            os.fsync(file.fileno())
+            self._snapshot_bytes = file.tell()
+        unfinished.rename(path)
+
+    def _read_log(self, path: Path) -> Iterator[Record]:
+        if not path.exists():
+            return
+        data = path.read_bytes()
+        whole = 0
+        for record, end in _records(data, path):
+            yield record
+            whole = end
+        if whole < len(data):
+            os.truncate(path, whole)
+
+
+def _framed(record: Record) -> bytes:
+    payload = msgspec.msgpack.encode(record)
+    return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def _records(data: bytes, path: Path) -> Iterator[tuple[Record, int]]:
+    """Each whole record and where it ends; stops at an unfinished one.
+
+    Raises:
+        DataDamagedError: a record that is not the last one is broken.
+    """
+    at = 0
+    while at + _HEAD.size <= len(data):
+        length, checksum = _HEAD.unpack_from(data, at)
+        end = at + _HEAD.size + length
+        if end > len(data):
+            return
+        payload = data[at + _HEAD.size : end]
+        if zlib.crc32(payload) != checksum:
+            raise DataDamagedError(f"{path}: the record at byte {at} is broken")
+        yield msgspec.msgpack.decode(payload, type=Record), end
+        at = end
+
+
+def _item(bucket: str, body: bytes) -> Item:
+    document: dict[str, Any] = decode(body)
+    return make_item(bucket, document, int(document["metadata"]["resourceVersion"]))
+
+
+def _replay(store: Store, record: Record) -> None:
+    version, kind, bucket, body = record
+    item = _item(bucket, body)
+    if kind == DELETED and store.get(bucket, item.namespace, item.name) is None:
+        raise DataDamagedError(f"version {version} removes {bucket} {item.name}, which is not there")
+    store.replay(Change(version, kind, bucket, item, None))
+
+
+def _locked(path: Path) -> int:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise DataInUseError(f"{path.parent} is used by another server") from error
+    return handle

@@ -1,0 +1,1 @@
+"""Requests on a part or an aspect of an object: binding, eviction, scale, tokens, logs, reviews."""

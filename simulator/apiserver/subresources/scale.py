@@ -1,0 +1,114 @@
+"""``scale``: the replicas of whatever has some, as an autoscaling/v1 Scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from volcano_py.simulator.apiserver.objects import Objects
+from volcano_py.simulator.apiserver.patching import patched
+from volcano_py.simulator.apiserver.requests import Target, Write
+from volcano_py.simulator.apiserver.schema.kinds import Cause, Path, ScalePaths
+from volcano_py.simulator.apiserver.status import Document, bad_request, invalid, unknown_resource
+
+
+def read_scale(objects: Objects, target: Target) -> Document:
+    """The Scale of an object.
+
+    Raises:
+        Refused: 404.
+    """
+    return _scale_of(objects.read(target), _paths_of(target))
+
+
+def replace_scale(objects: Objects, target: Target, scale: Document, write: Write) -> Document:
+    """Set the replicas to what *scale* says.
+
+    Raises:
+        Refused: 400, 404, 409 or 422.
+    """
+    paths = _paths_of(target)
+    old = objects.read(target)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        cause = Cause(
+            "FieldValueInvalid",
+            f"Invalid value: {replicas}: must be greater than or equal to 0",
+            "spec.replicas",
+        )
+        raise invalid(target.kind, target.name, [cause])
+    document = objects.read(target)
+    _put(document, paths.replicas, replicas)
+    version = (scale.get("metadata") or {}).get("resourceVersion")
+    if version:
+        document["metadata"]["resourceVersion"] = version
+    whole = Target(target.kind, target.namespace, target.name)
+    return _scale_of(objects.save(whole, document, old, write), paths)
+
+
+def patch_scale(objects: Objects, target: Target, media_type: str, patch: Any, write: Write) -> Document:
+    """Change the Scale by a patch.
+
+    Raises:
+        Refused: 400, 404, 409 or 422.
+    """
+    scale = read_scale(objects, target)
+    changed = patched(target.kind, media_type, scale, patch)
+    if not isinstance(changed.get("spec"), dict):
+        raise bad_request("a Scale has a spec")
+    return replace_scale(objects, target, changed, write)
+
+
+def _paths_of(target: Target) -> ScalePaths:
+    if target.kind.scale is None:
+        raise unknown_resource()
+    return target.kind.scale
+
+
+def _scale_of(document: Document, paths: ScalePaths) -> Document:
+    metadata = document["metadata"]
+    shown = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Document = {"replicas": _at(document, paths.status_replicas) or 0}
+    selector = _at(document, paths.selector) if paths.selector else None
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else _selector_text(selector)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: metadata[name] for name in shown if name in metadata},
+        "spec": {"replicas": _at(document, paths.replicas) or 0},
+        "status": status,
+    }
+
+
+def _selector_text(selector: Document) -> str:
+    if "matchLabels" not in selector and "matchExpressions" not in selector:
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    parts.extend(_expression_text(one) for one in selector.get("matchExpressions") or ())
+    return ",".join(parts)
+
+
+def _expression_text(one: Document) -> str:
+    key = one.get("key", "")
+    match one.get("operator"):
+        case "In":
+            return f"{key} in ({','.join(one.get('values') or ())})"
+        case "NotIn":
+            return f"{key} notin ({','.join(one.get('values') or ())})"
+        case "Exists":
+            return str(key)
+        case _:
+            return f"!{key}"
+
+
+def _at(document: Document, path: Path) -> Any:
+    value: Any = document
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _put(document: Document, path: Path, value: Any) -> None:
+    for part in path[:-1]:
+        document = document.setdefault(part, {})
+    document[path[-1]] = value
