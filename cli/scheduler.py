@@ -1,0 +1,187 @@
+"""``volcano-py scheduler``: the scheduler of a cluster, as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from volcano_py.crds.arguments import ConfigError
+from volcano_py.crds.quantity import QuantityError, parse_quantity
+from volcano_py.scheduler.cluster.access import AccessError
+from volcano_py.scheduler.cluster.writer import WriterSettings
+from volcano_py.scheduler.engine import SCHEDULER_NAMES
+from volcano_py.scheduler.model.kube.times import parse_duration
+from volcano_py.scheduler.run.carry import EvictionStyle
+from volcano_py.scheduler.run.logs import set_up_logs
+from volcano_py.scheduler.run.loop import Pacing
+from volcano_py.scheduler.run.process import Election, JournalSettings, Settings, run_scheduler
+from volcano_py.scheduler.run.web import Address, AddressError, parse_address
+
+BAD_INPUT: Final = 2
+_DEFAULT_NAMES: Final = ", ".join(SCHEDULER_NAMES)
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    json = "json"
+    text = "text"
+
+
+class LogLevel(StrEnum):
+    """The least pressing line that is written."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+def scheduler(
+    scheduler_conf: Annotated[
+        Path | None,
+        typer.Option(help="Configuration file in Volcano's format, watched; the built-in one if left out."),
+    ] = None,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"schedulerName of pods that are ours; may be repeated. [default: {_DEFAULT_NAMES}]"
+        ),
+    ] = None,
+    kubeconfig: Annotated[
+        str | None,
+        typer.Option(help="Kubeconfig file; else $KUBECONFIG, the pod's service account, ~/.kube/config."),
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    schedule_period: Annotated[
+        str, typer.Option(help="Longest time between a change that matters and its cycle.")
+    ] = "1s",
+    leader_elect: Annotated[
+        bool, typer.Option(help="Only one of several processes decides; the others stand by, informed.")
+    ] = True,
+    leader_elect_lease_duration: Annotated[
+        str, typer.Option(help="A standby takes over when the leader was silent for so long.")
+    ] = "15s",
+    leader_elect_renew_deadline: Annotated[
+        str, typer.Option(help="A leader that could not renew for so long stops deciding.")
+    ] = "10s",
+    leader_elect_retry_period: Annotated[str, typer.Option(help="Between attempts to lead or renew.")] = "2s",
+    lock_object_namespace: Annotated[str, typer.Option(help="Namespace of the Lease.")] = "volcano-system",
+    lock_object_name: Annotated[str, typer.Option(help="Name of the Lease.")] = "volcano-py",
+    eviction_notice: Annotated[
+        str, typer.Option(help="How long a pod is told before it is evicted, to save its work.")
+    ] = "0s",
+    evict_by_delete: Annotated[
+        bool,
+        typer.Option(
+            "--evict-by-delete", help="Delete victims as Volcano does; disruption budgets are not asked."
+        ),
+    ] = False,
+    pod_events: Annotated[
+        bool,
+        typer.Option("--pod-events", help="An event for every pod that is bound, not one for its group."),
+    ] = False,
+    binds_in_flight: Annotated[int, typer.Option(min=1, max=1000, help="Binds sent at a time.")] = 32,
+    listen_address: Annotated[
+        str, typer.Option(help="Address of /metrics, /healthz and /readyz; 0 for none.")
+    ] = ":8080",
+    healthz_address: Annotated[
+        str, typer.Option(help="A second address of the same, for probes; 0 for none.")
+    ] = ":11251",
+    journal: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a journal there, for volcano-py plan --replay.")
+    ] = None,
+    journal_size: Annotated[str, typer.Option(help="Bound of the journal, such as 1Gi.")] = "256Mi",
+    log_format: Annotated[LogFormat, typer.Option(help="Form of log lines.")] = LogFormat.json,
+    log_level: Annotated[LogLevel, typer.Option(help="Least level of log lines.")] = LogLevel.info,
+) -> None:
+    """Schedule the pods of a cluster: queues, gangs, card slices.
+
+    volcano-py scheduler --kubeconfig ~/.kube/config --no-leader-elect --log-format text
+    volcano-py scheduler --scheduler-conf /etc/volcano/volcano-scheduler.conf --scheduler-name volcano
+    volcano-py scheduler --eviction-notice 30s --journal /var/lib/volcano-py/journal --journal-size 1Gi
+
+    Stops on SIGTERM: binds on their way are finished, then the lease is given back.
+    Exit status is 2 if a setting or the configuration can't be carried out.
+    """
+    set_up_logs(level=log_level.value, form=log_format.value)
+    settings = Settings(
+        kubeconfig=kubeconfig,
+        context=context,
+        config=scheduler_conf,
+        scheduler_names=tuple(scheduler_name or SCHEDULER_NAMES),
+        pacing=Pacing(period_s=_seconds("--schedule-period", schedule_period, least=0.01)),
+        election=_election(
+            leader_elect,
+            (lock_object_namespace, lock_object_name),
+            leader_elect_lease_duration,
+            leader_elect_renew_deadline,
+            leader_elect_retry_period,
+        ),
+        evictions=EvictionStyle(_seconds("--eviction-notice", eviction_notice), evict_by_delete),
+        writer=WriterSettings(in_flight=binds_in_flight, pod_events=pod_events),
+        listen=_address("--listen-address", listen_address),
+        health=_address("--healthz-address", healthz_address),
+        journal=None if journal is None else JournalSettings(journal, _bytes(journal_size)),
+    )
+    try:
+        asyncio.run(run_scheduler(settings))
+    except ConfigError as error:
+        _fail("--scheduler-conf: " + "\n  ".join(error.messages))
+    except (AccessError, OSError) as error:
+        _fail(str(error))
+
+
+def _election(elect: bool, lock: tuple[str, str], duration: str, deadline: str, retry: str) -> Election:
+    times = (
+        _seconds("--leader-elect-lease-duration", duration),
+        _seconds("--leader-elect-renew-deadline", deadline),
+        _seconds("--leader-elect-retry-period", retry),
+    )
+    if not times[0] > times[1] > times[2] > 0:
+        _fail(
+            "leader election needs lease-duration > renew-deadline > retry-period > 0, "
+            f"not {duration}, {deadline}, {retry}"
+        )
+    return Election(elect, *lock, *times)
+
+
+_GO_UNITS: Final = re.compile(r"[0-9.]+")
+
+
+def _seconds(option: str, text: str, *, least: float = 0.0) -> float:
+    try:
+        seconds = float(text) if _GO_UNITS.fullmatch(text) else parse_duration(text)
+    except ValueError:
+        _fail(f'{option}: "{text}" is no duration; write it like 500ms, 10s or 1m30s')
+    if seconds < least:
+        _fail(f"{option}: {text} is less than {least:g}s")
+    return seconds
+
+
+def _address(option: str, text: str) -> Address | None:
+    try:
+        return parse_address(text)
+    except AddressError as error:
+        _fail(f"{option}: {error}")
+
+
+def _bytes(text: str) -> int:
+    try:
+        size = int(parse_quantity(text))
+    except QuantityError as error:
+        _fail(f"--journal-size: {error}")
+    if size < 1 << 20:
+        _fail(f"--journal-size: {text} is less than 1Mi")
+    return size
+
+
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write(f"error: {message}\n")
+    raise typer.Exit(BAD_INPUT)

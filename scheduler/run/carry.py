@@ -1,0 +1,261 @@
+"""What a cycle decided, as orders for the writer; only what is new is said again.
+
+Decides nothing. Reads the engine after a cycle, in the engine's own thread, and returns plain orders, which
+the writer carries out in another. What is on an object already is not ordered (``cluster/sayings``); what was
+ordered and is on its way is remembered here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from volcano_py.scheduler.cluster import sayings
+from volcano_py.scheduler.cluster.orders import (
+    BindOrder,
+    EvictOrder,
+    Order,
+    ProblemOrder,
+    RefusalOrder,
+    Subject,
+)
+from volcano_py.scheduler.engine import CycleResult
+from volcano_py.scheduler.framework.close import GroupStatus
+from volcano_py.scheduler.framework.decision import Decision
+from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.model.kube.objects import Pod
+from volcano_py.scheduler.model.resources import Ints
+from volcano_py.scheduler.model.tasks import NOWHERE
+from volcano_py.scheduler.run.claims import Claims
+from volcano_py.scheduler.run.owner import Known, Owner
+
+MOST_EVENTS: Final = 10
+"""Members of one gang with the same refusal that get an event of their own; all get the condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionStyle:
+    """How evictions are carried out.
+
+    Attributes:
+        notice_s: seconds between telling a pod and evicting it.
+        delete: by plain delete, which no disruption budget can refuse, as Volcano does.
+    """
+
+    notice_s: float = 0.0
+    delete: bool = False
+
+
+class Carrier:
+    """See the module. One for the life of the process: it remembers what was ordered.
+
+    Args:
+        style: of evictions.
+        instance: names this process in transition ids.
+    """
+
+    def __init__(self, style: EvictionStyle, instance: str) -> None:
+        self._style, self._instance = style, instance
+        self._refused: dict[str, Refusal] = {}
+        self._nominated: dict[str, str] = {}
+        self._wrong: dict[str, ProblemOrder] = {}
+        self._allocated: Ints = np.zeros((0, 0), np.int64)
+
+    def orders(self, owner: Owner, result: CycleResult, number: int, now: float) -> list[Order]:
+        """Everything to be done after cycle *number*, most pressing first.
+
+        Args:
+            owner: of the engine, as it stands after the cycle.
+            result: what the cycle decided.
+            number: of the cycle.
+            now: its clock, epoch seconds.
+        """
+        state = owner.engine.state
+        return [
+            *self._binds(state, result.decisions, owner.claims, now),
+            *self._evictions(state, result.decisions),
+            *self._nominations(state),
+            *self._groups(state, result.pod_groups, number, now),
+            *self._refusals(state, result),
+            *self._queues(state, owner.known),
+        ]
+
+    def problems(self, state: ClusterState, known: Known) -> list[Order]:
+        """What is wrong with objects, and with which no more."""
+        wrong: dict[str, ProblemOrder] = {}
+        for name, found in state.doubts.items():
+            _note(wrong, _problem(state, known, name, found, used=True))
+        for name, found in state.problems.items():
+            _note(wrong, _problem(state, known, name, found, used=False))
+        before, self._wrong = self._wrong, wrong
+        healed = [
+            ProblemOrder(order.subject, ())
+            for name, order in before.items()
+            if name not in wrong and order.subject.key in known.get(order.subject.kind, {})
+        ]
+        return [*(order for name, order in wrong.items() if before.get(name) != order), *healed]
+
+    def forget(self) -> None:
+        """Somebody else may have written since: say again what is not on the objects."""
+        self._refused, self._nominated, self._wrong = {}, {}, {}
+        self._allocated = np.zeros((0, 0), np.int64)
+
+    # -- pods -----------------------------------------------------------------------------------
+
+    def _binds(
+        self, state: ClusterState, decisions: Iterable[Decision], claims: Claims, now: float
+    ) -> Iterator[Order]:
+        for decision in decisions:
+            if decision.kind != "bind":
+                continue
+            pod, task = _pod_of(state, decision.pod)
+            yield BindOrder(
+                pod.metadata.namespace,
+                pod.metadata.name,
+                pod.metadata.uid,
+                decision.node,
+                _record(state, pod, decision, now),
+                _group_of(state, task),
+                claims.get(decision.pod, ()),
+            )
+
+    def _evictions(self, state: ClusterState, decisions: Iterable[Decision]) -> Iterator[Order]:
+        for decision in decisions:
+            if decision.kind == "evict":
+                pod, _ = _pod_of(state, decision.pod)
+                yield EvictOrder(
+                    pod.metadata.namespace,
+                    pod.metadata.name,
+                    pod.metadata.uid,
+                    reason=decision.reason,
+                    for_whom=decision.for_whom,
+                    lost=decision.lost,
+                    action=decision.action,
+                    notice_s=self._style.notice_s,
+                    delete=self._style.delete,
+                )
+
+    def _nominations(self, state: ClusterState) -> Iterator[Order]:
+        """Where room is kept, and where none is kept any more."""
+        tasks, nodes = state.tasks, state.nodes
+        kept = {tasks.keys[task]: nodes.names[row] for task, row in tasks.nominated.items()}
+        before, self._nominated = self._nominated, kept
+        changed = [key for key in {**before, **kept} if before.get(key) != kept.get(key)]
+        for key in changed:
+            task = tasks.index.get(key)
+            pod = None if task is None else tasks.pods[task]
+            if pod is not None:
+                order = sayings.nomination(pod, kept.get(key, ""))
+                if order is not None:
+                    yield order
+
+    def _refusals(self, state: ClusterState, result: CycleResult) -> Iterator[Order]:
+        """Why pods wait: their own refusal, else that of their group."""
+        refused = dict(result.refusals)
+        for key, refusal in result.job_refusals.items():
+            job = state.jobs.named(key)
+            for task in () if job is None else job.pending:
+                refused.setdefault(state.tasks.keys[task], refusal)
+        before, self._refused = self._refused, refused
+        events: Counter[tuple[int, str]] = Counter()
+        for key, refusal in refused.items():
+            told = before.get(key)
+            if told is refusal or (told is not None and told.message == refusal.message):
+                continue
+            order = self._refusal(state, key, refusal, events)
+            if order is not None:
+                yield order
+
+    def _refusal(
+        self, state: ClusterState, key: str, refusal: Refusal, events: Counter[tuple[int, str]]
+    ) -> RefusalOrder | None:
+        task = state.tasks.index.get(key)
+        pod = None if task is None else state.tasks.pods[task]
+        if task is None or pod is None or pod.spec.node_name:
+            return None
+        of = (int(state.tasks.job[task]), refusal.message)
+        events[of] += 1
+        loud = events[of] <= MOST_EVENTS
+        return sayings.refusal(pod, refusal.message, refusal.reason, event=loud)
+
+    # -- groups and queues ----------------------------------------------------------------------
+
+    def _groups(
+        self, state: ClusterState, changed: Mapping[str, GroupStatus], number: int, now: float
+    ) -> Iterator[Order]:
+        for key, status in changed.items():
+            job = state.jobs.named(key)
+            if job is None or job.group is None:
+                continue
+            conditions = [sayings.Said(c.type, c.status, c.reason, c.message) for c in status.conditions]
+            counts = (status.running, status.succeeded, status.failed)
+            transition = f"{self._instance}-{number}"
+            order = sayings.group_status(job.group, status.phase, counts, conditions, transition, now)
+            if order is not None:
+                yield order
+
+    def _queues(self, state: ClusterState, known: Known) -> Iterator[Order]:
+        """What queues hold, of those whose holdings have changed since it was last said."""
+        held = state.queues.allocated
+        before = self._allocated
+        alike = before.shape == held.shape
+        for queue in state.queues.live():
+            source = known.get("Queue", {}).get(queue.name)
+            if source is None or source.item is None:
+                continue
+            if alike and np.array_equal(before[queue.row], held[queue.row]):
+                continue
+            order = sayings.queue_status(source.item, state.vocabulary.text(held[queue.row]))
+            if order is not None:
+                yield order
+        self._allocated = held.copy()
+
+
+def _pod_of(state: ClusterState, key: str) -> tuple[Pod, int]:
+    """Pod and task called *key*, which has just been decided on."""
+    task = state.tasks.index[key]
+    pod = state.tasks.pods[task]
+    if pod is None:
+        raise KeyError(key)
+    return pod, task
+
+
+def _group_of(state: ClusterState, task: int) -> str:
+    row = int(state.tasks.job[task])
+    return "" if row == NOWHERE else state.jobs[row].key
+
+
+def _record(state: ClusterState, pod: Pod, decision: Decision, now: float) -> Mapping[str, str]:
+    if not decision.slices:
+        return {}
+    cards = state.cards.specs.get(state.nodes.index[decision.node], ())
+    return state.card_source.record(pod, decision.slices, decision.node, cards, now)
+
+
+# -- objects with faults --------------------------------------------------------------------------
+
+
+def _note(wrong: dict[str, ProblemOrder], order: ProblemOrder | None) -> None:
+    if order is not None:
+        wrong[f"{order.subject.kind} {order.subject.key}"] = order
+
+
+def _problem(
+    state: ClusterState, known: Known, name: str, problems: Iterable[Problem], *, used: bool
+) -> ProblemOrder | None:
+    """What to say of the object *name* ("Kind namespace/name"); None where it is not known any more."""
+    kind, _, key = name.partition(" ")
+    change = known.get(kind, {}).get(key)
+    if change is None:
+        return None
+    namespace, _, short = key.rpartition("/")
+    said = tuple(f"{one.field}: {one.message}" if one.field else one.message for one in problems)
+    item = change.item
+    waits = not used and isinstance(item, Pod) and state.pods.is_ours(item) and not item.spec.node_name
+    return ProblemOrder(Subject(kind, namespace, short, change.uid), said, used=used, waits=waits)

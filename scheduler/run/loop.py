@@ -1,0 +1,223 @@
+"""The scheduler as a process: reads, decides, writes, leads; everything below it knows only its own part.
+
+    feed ──changes──►┐                       ┌──orders──► writer
+                     ├─► worker (a thread) ──┤
+    writer ─outcomes─┘   one turn at a time  └──► journal
+
+The asyncio loop waits: for changes, for outcomes, for the time of the next cycle. A turn of the worker runs
+in a thread of its own meanwhile, so that watches, binds, the lease and health go on. What arrives while a
+turn runs is taken with the next one. A standby does all of it but cycles and writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from volcano_py.scheduler.cluster.feed import Feed
+from volcano_py.scheduler.cluster.orders import BindFailed, Order
+from volcano_py.scheduler.cluster.writer import Writer
+from volcano_py.scheduler.run import collector
+from volcano_py.scheduler.run.health import Health
+from volcano_py.scheduler.run.reload import Configured
+from volcano_py.scheduler.run.triggers import NEVER, Due, Pace
+from volcano_py.scheduler.run.worker import Given, Turn, Worker
+
+TICK_S: Final = 1.0
+"""The loop shows that it lives at least so often."""
+_LONGEST_BACKOFF_S: Final = 60.0
+
+_log = structlog.get_logger("loop")
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """When cycles run.
+
+    Attributes:
+        period_s: ``--schedule-period``: what waits for a period waits so long; no pause that the loop
+            makes by itself is longer.
+        gather_s: how long changes gather before they are taken.
+    """
+
+    period_s: float = 1.0
+    gather_s: float = 0.004
+
+
+class Loop:
+    """See the module.
+
+    Args:
+        feed, writer: the two ends.
+        worker: the engine's thread's business.
+        leads: whether we may decide and write at this moment.
+        health: is told of every sign of life.
+        pacing: of cycles.
+        clock: epoch seconds.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        writer: Writer,
+        worker: Worker,
+        leads: Callable[[], bool],
+        health: Health,
+        pacing: Pacing,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._feed, self._writer, self._worker = feed, writer, worker
+        self._leads, self._health, self._clock = leads, health, clock
+        self._pace = Pace(gather_s=pacing.gather_s, longest_s=pacing.period_s)
+        self._period_s = pacing.period_s
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._nudged = asyncio.Event()
+        self._config: Configured | None = None
+        self._due = Due(NEVER, False, "idle")
+        self._faults = 0
+        self._retry_at = 0.0
+        self._led = False
+        self._kept: list[Order] = []
+        self._unanswered = False
+        self._waits: dict[asyncio.Event, asyncio.Task[bool]] = {}
+
+    def nudge(self) -> None:
+        """Something outside has changed (leadership): look now."""
+        self._nudged.set()
+
+    def configure(self, config: Configured) -> None:
+        """Go on under *config* from the next turn on."""
+        self._config = config
+        self.nudge()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Turn until *stop* is set; the turn that runs then is finished and its orders are given."""
+        if not await self._synced(stop):
+            return
+        await self._turn()
+        collector.settle()
+        self._health.synced = True
+        _log.info("synced", objects={k: s.objects for k, s in self._feed.stats.kinds.items() if s.objects})
+        while not stop.is_set():
+            await self._wait(stop)
+            if self._is_something_to_do():
+                await self._turn()
+            self._health.beat()
+
+    async def close(self) -> None:
+        """End the engine's thread and close the journal."""
+        for task in self._waits.values():
+            task.cancel()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._worker.close)
+        self._thread.shutdown()
+
+    # -- waiting --------------------------------------------------------------------------------
+
+    async def _synced(self, stop: asyncio.Event) -> bool:
+        """Wait until all kinds are listed; what has come is taken in meanwhile. False if stopped before."""
+        synced = asyncio.ensure_future(self._feed.synced())
+        while not synced.done() and not stop.is_set():
+            await self._until(TICK_S, self._feed.changed, stop, also=synced)
+            if self._feed.changed.is_set():
+                await self._turn(cycles=False)
+            self._health.beat()
+        synced.cancel()
+        return not stop.is_set()
+
+    async def _wait(self, stop: asyncio.Event) -> None:
+        """Until there may be something to do; changes that come together are taken together."""
+        await self._until(self._pause_s(), self._feed.changed, self._writer.told, self._nudged, stop)
+        if (self._feed.changed.is_set() or self._writer.told.is_set()) and not stop.is_set():
+            await asyncio.sleep(self._pace.gather_s)
+        self._nudged.clear()
+
+    async def _until(
+        self, seconds: float, *events: asyncio.Event, also: asyncio.Future[None] | None = None
+    ) -> None:
+        """Until one of *events* is set or *seconds* have passed."""
+        if any(event.is_set() for event in events) or seconds <= 0:
+            return
+        for event in events:
+            if event not in self._waits or self._waits[event].done():
+                self._waits[event] = asyncio.ensure_future(event.wait())
+        waits: list[asyncio.Future[bool] | asyncio.Future[None]] = [self._waits[event] for event in events]
+        await asyncio.wait(
+            [*waits, *([also] if also is not None else [])],
+            timeout=seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+
+    def _pause_s(self) -> float:
+        """Seconds until a cycle is due and may run, at most a tick."""
+        if not self._leads():
+            return TICK_S
+        monotonic = time.monotonic()
+        rest_s = max(self._pace.rest_s(monotonic), self._retry_at - monotonic)
+        if not self._due.now:
+            rest_s = max(rest_s, self._due.at - self._clock())
+        return min(max(rest_s, 0.0), TICK_S)
+
+    def _may_cycle(self) -> bool:
+        monotonic = time.monotonic()
+        return self._leads() and self._pace.rest_s(monotonic) <= 0 and monotonic >= self._retry_at
+
+    def _is_something_to_do(self) -> bool:
+        if self._feed.changed.is_set() or self._writer.told.is_set() or self._config is not None:
+            return True
+        if self._leads() != self._led:
+            return True
+        return self._may_cycle() and (self._due.now or self._due.at <= self._clock())
+
+    # -- turns ----------------------------------------------------------------------------------
+
+    async def _turn(self, *, cycles: bool = True) -> None:
+        """Let the worker take what there is; give its orders to the writer."""
+        config, self._config = self._config, None
+        changes = self._feed.take()
+        self._led = cycles and self._leads()
+        outcomes = self._writer.take_outcomes()
+        self._unanswered = self._unanswered or any(isinstance(one, BindFailed) for one in outcomes)
+        given = Given(
+            self._clock(),
+            changes,
+            outcomes,
+            config,
+            may_cycle=cycles and self._may_cycle(),
+            leads=self._led,
+        )
+        run = asyncio.get_running_loop().run_in_executor
+        turn = await run(self._thread, self._worker.turn, given)
+        self._due = turn.due
+        for kind, key in turn.gone:
+            self._writer.forget(kind, key)
+        self._submit(turn)
+        if changes:
+            self._pace.took(mattered=turn.mattered)
+        self._after_cycle(turn)
+
+    def _submit(self, turn: Turn) -> None:
+        """Give the orders on; while a failed bind waits for the cycle that answers it, they wait too."""
+        self._kept += turn.orders
+        if turn.cycle_s is not None:
+            self._unanswered = False
+        elif self._unanswered or not self._kept:
+            return
+        orders, self._kept = self._kept, []
+        self._writer.submit(orders)
+
+    def _after_cycle(self, turn: Turn) -> None:
+        if turn.cycle_s is None:
+            return
+        now = time.monotonic()
+        self._pace.worked(turn.cycle_s, now)
+        self._faults = self._faults + 1 if turn.fault else 0
+        self._health.faults = self._faults
+        if turn.fault:
+            backoff_s = min(self._period_s * 2.0 ** (self._faults - 1), _LONGEST_BACKOFF_S)
+            self._retry_at = now + backoff_s

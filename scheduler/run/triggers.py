@@ -1,0 +1,182 @@
+"""When a cycle is due: at once, with the next period, at a known time, or not at all.
+
+A cycle decides about pods that wait and groups at the gate. What it decides can only be something new if what
+it reads has changed since the last one, and everything it reads has a version in the model:
+
+    nodes.epoch      amounts, cards, ports, labels, taints, coming and going of nodes; storage
+    queues.epoch     every booking of a queue, the tree, limits and states
+    jobs.epoch       what PodGroups and priority classes say
+    volumes.version  claims and volumes
+    pods.renoted     annotations that only a third party's policy may read
+
+Echoes of our own decisions, heartbeats and notes that nobody reads leave them as they are (``model``). If
+nobody waits, no version matters. Besides, PodGroups are told how many of their pods run: jobs that were
+touched make a cycle due with the next period. Time by itself matters where work grows old enough to be
+a victim and where binds have failed before; and where policies of others are configured, of whose clocks
+nothing is known here, at every period.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from volcano_py.scheduler.engine import CycleResult, Engine
+from volcano_py.scheduler.framework.registry import BUILT_IN_ACTIONS, BUILT_IN_PLUGINS
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.tasks import Status
+
+NEVER: Final = math.inf
+TAKING_ACTIONS: Final = frozenset({"preempt", "reclaim"})
+"""Built-in actions for which it matters how old victims are."""
+RETRY_S: Final = 60.0
+"""A cycle runs so often while somebody waits, although nothing has changed; what it finds is a fault here."""
+_VICTIMS: Final = (Status.BOUND, Status.RUNNING)
+
+Versions = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """When the next cycle has to run.
+
+    Attributes:
+        at: epoch seconds; ``NEVER`` unless something changes.
+        now: run it as soon as it may: something that waits may get what it waits for.
+        why: one word for metrics: ``first``, ``change``, ``report``, ``policy``, ``age`` (work comes of
+            age), ``hold`` (a failed bind is tried again), ``retry`` or ``idle``.
+    """
+
+    at: float
+    now: bool
+    why: str
+
+
+class Triggers:
+    """Compares an engine with what it was after its last cycle."""
+
+    def __init__(self, period_s: float) -> None:
+        self._period_s = period_s
+        self._engine: Engine | None = None
+        self._seen: Versions = ()
+        self._cycled_at = -math.inf
+        self._follow = False
+
+    def cycled(self, engine: Engine, result: CycleResult | None, now: float) -> None:
+        """A cycle has run at *now*; None: it failed, and everything is still to be decided."""
+        self._engine = engine if result is not None else None
+        self._seen = versions(engine.state)
+        self._cycled_at = now
+        self._follow = result is not None and bool(result.decisions or result.pod_groups)
+
+    def due(self, engine: Engine, now: float) -> Due:
+        """When the next cycle of *engine* has to run, as things stand at *now* (epoch seconds)."""
+        state = engine.state
+        if engine is not self._engine:
+            return Due(now, True, "first")
+        foreign = has_foreign_policies(engine)
+        waits = foreign or someone_waits(state)
+        if waits and versions(state) != self._seen:
+            return Due(now, True, "change")
+        next_period = min(self._cycled_at, now) + self._period_s  # the clock may have been set back
+        if state.jobs.changed or self._follow:
+            return Due(next_period, False, "report")
+        if foreign:
+            return Due(next_period, False, "policy")
+        return self._by_time(engine, waits=waits)
+
+    def forget(self) -> None:
+        """Somebody else may have decided since: everything is to be looked at again."""
+        self._engine = None
+
+    def _by_time(self, engine: Engine, *, waits: bool) -> Due:
+        """When time alone makes a difference."""
+        if not waits:
+            return Due(NEVER, False, "idle")
+        at, why = self._cycled_at + RETRY_S, "retry"
+        held = engine.state.holds.next_due()
+        if held is not None:
+            at, why = min((at, why), (held, "hold"))
+        if TAKING_ACTIONS.intersection(engine.config.actions):
+            at, why = min((at, why), (comes_of_age(engine.state, self._cycled_at), "age"))
+        return Due(at, False, why)
+
+
+def versions(state: ClusterState) -> Versions:
+    """See the module."""
+    return (
+        state.nodes.epoch,
+        state.queues.epoch,
+        state.jobs.epoch,
+        state.volumes.version,
+        state.pods.renoted,
+        len(state.tasks.nominated),
+    )
+
+
+def someone_waits(state: ClusterState) -> bool:
+    """Whether there is anybody whom a cycle could decide about."""
+    return bool(state.jobs.with_pending or state.jobs.gate_waiting or state.tasks.nominated)
+
+
+def comes_of_age(state: ClusterState, since: float) -> float:
+    """The first moment after *since* (epoch seconds) at which running work reaches its minimum run time."""
+    tasks, size = state.tasks, state.tasks.size
+    least = tasks.min_run_s[:size]
+    if not least.any():
+        return NEVER
+    began = np.where(tasks.started[:size] > 0, tasks.started[:size], tasks.created[:size])
+    ends = (began + least)[(least > 0) & np.isin(tasks.status[:size], _VICTIMS) & (began > 0)]
+    ends = ends[ends > since]
+    return float(ends.min()) if len(ends) else NEVER
+
+
+def has_foreign_policies(engine: Engine) -> bool:
+    """Whether plugins or actions are configured that did not come with the scheduler."""
+    return _any_other(engine.config.actions, BUILT_IN_ACTIONS) or _any_other(
+        [plugin.name for plugin in engine.plugins], BUILT_IN_PLUGINS
+    )
+
+
+def _any_other(names: Collection[str], known: Collection[str]) -> bool:
+    return any(name not in known for name in names)
+
+
+class Pace:
+    """How soon the next cycle may begin: at once after a pause, else with rests in between.
+
+    While changes stream in, cycles take at most ``1 / (1 + REST)`` of a processor; a change that comes
+    alone is met after ``gather_s``.
+    """
+
+    REST: Final = 9.0
+    """Seconds of rest for each second that the last cycle took."""
+
+    def __init__(self, *, gather_s: float, longest_s: float) -> None:
+        self._gather_s, self._longest_s = gather_s, longest_s
+        self._rest_until = -math.inf
+        self._wait_s = gather_s
+
+    def worked(self, seconds: float, ended: float) -> None:
+        """A cycle took *seconds* and ended at *ended* (monotonic seconds)."""
+        self._rest_until = ended + min(self.REST * seconds, self._longest_s)
+
+    def rest_s(self, now: float) -> float:
+        """Seconds until the next cycle may begin."""
+        return max(0.0, self._rest_until - now)
+
+    def took(self, *, mattered: bool) -> None:
+        """Changes were taken: while nothing matters, they may gather for longer."""
+        self._wait_s = self._gather_s if mattered else min(2 * self._wait_s, self.LONGEST_GATHER_S)
+
+    LONGEST_GATHER_S: Final = 0.04
+    """Bound of what a change waits behind changes that did not matter; a tenth of a second is promised."""
+
+    @property
+    def gather_s(self) -> float:
+        """Seconds in which changes gather before they are taken."""
+        return self._wait_s

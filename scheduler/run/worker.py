@@ -1,0 +1,312 @@
+"""The engine's thread: one turn takes in what happened, runs a cycle if one is due, and returns orders.
+
+Nothing here waits for anything but the processor. The loop hands over what it has and gets a ``Turn`` back;
+meanwhile it goes on reading, writing and leading.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+import structlog
+
+from volcano_py.scheduler.cluster.feed import Change
+from volcano_py.scheduler.cluster.notices import due_eviction
+from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictFailed, Order, Outcome
+from volcano_py.scheduler.engine import CycleResult
+from volcano_py.scheduler.framework.decision import Kind
+from volcano_py.scheduler.run.carry import Carrier
+from volcano_py.scheduler.run.journal import Beginning, Journal
+from volcano_py.scheduler.run.memory import memory_of
+from volcano_py.scheduler.run.metrics import Metrics
+from volcano_py.scheduler.run.owner import CycleFault, Owner, in_order
+from volcano_py.scheduler.run.queue_metrics import QueueFigures
+from volcano_py.scheduler.run.records import (
+    FORMAT,
+    Configured,
+    Cycled,
+    Opened,
+    Record,
+    Resumed,
+    Took,
+    item_of,
+    settled_of,
+)
+from volcano_py.scheduler.run.reload import Configured as Configuration
+from volcano_py.scheduler.run.triggers import Due, Triggers, versions
+
+_log = structlog.get_logger("cycle")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one turn is about.
+
+    Attributes:
+        now: epoch seconds.
+        may_cycle: we lead, and the next cycle need not rest.
+        leads: we lead.
+    """
+
+    now: float
+    changes: list[Change] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    config: Configuration | None = None
+    may_cycle: bool = False
+    leads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What came of it.
+
+    Attributes:
+        orders: for the writer.
+        gone: (kind, key) of objects that were deleted.
+        due: when the next cycle is.
+        cycle_s: seconds that a cycle took; None where none ran.
+        fault: it was broken off.
+        mattered: the changes moved something.
+    """
+
+    orders: list[Order]
+    gone: list[tuple[str, str]]
+    due: Due
+    cycle_s: float | None = None
+    fault: bool = False
+    mattered: bool = False
+
+
+class Worker:
+    """See the module. Used by one thread at a time.
+
+    Attributes:
+        owner: of the engine.
+        cycles: how many ran, those before a restart included where a journal tells of them.
+        figures: what queues hold, for metrics.
+    """
+
+    def __init__(
+        self,
+        config: Configuration,
+        scheduler_names: tuple[str, ...],
+        carrier: Carrier,
+        triggers: Triggers,
+        metrics: Metrics,
+        journal: Journal | None = None,
+        cycles: int = 0,
+    ) -> None:
+        self.owner = Owner(config.config, scheduler_names)
+        self.cycles = cycles
+        self.figures = QueueFigures()
+        self._config_text = config.text
+        self._carrier, self._triggers, self._metrics = carrier, triggers, metrics
+        self._journal = journal
+        self._led = False
+
+    def turn(self, given: Given) -> Turn:
+        """Do what is *given*."""
+        before = versions(self.owner.engine.state)
+        self._take_in(given)
+        orders = self._take_over() if given.leads and not self._led else []
+        self._led = given.leads
+        mattered = versions(self.owner.engine.state) != before
+        if given.changes:
+            self._metrics.changes.labels("moved" if mattered else "none").inc(len(given.changes))
+        if given.leads and given.changes:
+            orders += self._carrier.problems(self.owner.engine.state, self.owner.known)
+        turn = self._cycle_if_due(given, orders, mattered=mattered)
+        self._write_journal(given.now)
+        return turn
+
+    def _take_over(self) -> list[Order]:
+        """We lead from now on: what an earlier leader began is gone on with, and all is looked at again."""
+        self._triggers.forget()
+        self._carrier.forget()
+        pods = self.owner.known.get("Pod", {}).values()
+        found = (due_eviction(change.item) for change in pods if change.item is not None)
+        due = [order for order in found if order is not None]
+        keys = [(order.key, order.uid) for order in due]
+        self.owner.resume(keys)
+        if keys:
+            self._record(lambda: Resumed(keys))
+        return [*due, *self._carrier.problems(self.owner.engine.state, self.owner.known)]
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    # -- what happened --------------------------------------------------------------------------
+
+    def _take_in(self, given: Given) -> None:
+        began = time.thread_time()
+        if given.config is not None:
+            self.owner.renew(given.config.config)
+            self._config_text = given.config.text
+            self._record(lambda: Configured(self._config_text))
+        if given.outcomes:
+            self._observe(given.outcomes, given.now)
+            self.owner.settle(given.outcomes)
+            self._record(lambda: settled_of(given.outcomes))
+        if given.changes:
+            self.owner.take(given.changes)
+            self._record(lambda: Took([item_of(change) for change in given.changes]))
+        self._metrics.change_cpu_s.inc(time.thread_time() - began)
+
+    def _observe(self, outcomes: list[Outcome], now: float) -> None:
+        tasks = self.owner.engine.state.tasks
+        for outcome in outcomes:
+            if isinstance(outcome, BindDone):
+                self._metrics.bind_s.observe(outcome.seconds)
+                task = tasks.index.get(outcome.key)
+                if task is not None and tasks.created[task] > 0:
+                    self._metrics.created_to_bound_s.observe(max(0.0, now - float(tasks.created[task])))
+            elif isinstance(outcome, BindFailed | EvictFailed):
+                _log.warning(
+                    "order_failed",
+                    order=type(outcome).__name__,
+                    pod=outcome.key,
+                    uid=outcome.uid,
+                    trouble=outcome.trouble,
+                    why=outcome.why,
+                )
+
+    # -- cycles ---------------------------------------------------------------------------------
+
+    def _cycle_if_due(self, given: Given, orders: list[Order], *, mattered: bool) -> Turn:
+        engine = self.owner.engine
+        gone = [(change.kind, change.key) for change in given.changes if change.is_deletion]
+        due = self._triggers.due(engine, given.now)
+        if not (given.may_cycle and (due.now or due.at <= given.now)):
+            return Turn(orders, gone, due, mattered=mattered)
+        self.cycles += 1
+        self._metrics.cycles.labels(due.why).inc()
+        began, cpu = time.perf_counter(), time.thread_time()
+        fault = ""
+        try:
+            result = self.owner.cycle(given.now)
+        except CycleFault as error:
+            result, fault = None, str(error)
+            self._report_fault(error)
+        took_s = time.perf_counter() - began
+        self._triggers.cycled(self.owner.engine, result, given.now)
+        self._record(lambda: _cycled(self.cycles, given.now, result, fault, took_s))
+        if result is not None:
+            orders += self._carrier.orders(self.owner, result, self.cycles, given.now)
+            self._report(result, due, took_s)
+        self._metrics.cycle_cpu_s.inc(time.thread_time() - cpu)
+        next_due = self._triggers.due(self.owner.engine, given.now)
+        cycle_s = time.perf_counter() - began
+        return Turn(orders, gone, next_due, cycle_s, fault=bool(fault), mattered=True)
+
+    def _report(self, result: CycleResult, due: Due, took_s: float) -> None:
+        """Logs and metrics of a cycle that went well."""
+        kinds = Counter(decision.kind for decision in result.decisions)
+        metrics, stages = self._metrics, self.owner.stages.seconds
+        metrics.e2e_ms.observe(1000 * took_s)
+        metrics.open_ms.observe(1000 * stages.get("open", 0.0))
+        metrics.close_ms.observe(1000 * stages.get("close", 0.0))
+        for action in self.owner.engine.actions:
+            metrics.action_ms.labels(action.name).observe(1000 * stages.get(action.name, 0.0))
+        if kinds["bind"]:
+            metrics.attempts.labels("scheduled").inc(kinds["bind"])
+        if result.refusals:
+            metrics.attempts.labels("unschedulable").inc(len(result.refusals))
+        metrics.unschedulable_tasks.clear()
+        for reason, count in _reasons(result).items():
+            metrics.unschedulable_tasks.labels(reason).set(count)
+        metrics.unschedulable_jobs.set(len(result.job_refusals))
+        if kinds["evict"]:
+            metrics.victims.set(kinds["evict"])
+            metrics.preemptions.inc()
+        if due.why == "retry" and (kinds["bind"] or kinds["evict"]):
+            metrics.late_finds.inc(kinds["bind"] + kinds["evict"])
+        self.figures.take(self.owner.engine.state, result.shares)
+        self._log_decisions(result, kinds, due, took_s)
+
+    def _log_decisions(self, result: CycleResult, kinds: Counter[Kind], due: Due, took_s: float) -> None:
+        for decision in result.decisions:
+            if decision.kind == "evict":
+                self._metrics.evictions.labels(decision.action).inc()
+                _log.info(
+                    "evict",
+                    cycle=self.cycles,
+                    pod=decision.pod,
+                    node=decision.node,
+                    action=decision.action,
+                    for_whom=decision.for_whom,
+                    rule=decision.reason,
+                    lost=decision.lost,
+                )
+            else:
+                _log.debug(
+                    decision.kind,
+                    cycle=self.cycles,
+                    pod=decision.pod,
+                    node=decision.node,
+                    action=decision.action,
+                    why=decision.reason,
+                )
+        if result.decisions:
+            _log.info(
+                "decided",
+                cycle=self.cycles,
+                why=due.why,
+                binds=kinds["bind"],
+                promises=kinds["pipeline"],
+                evictions=kinds["evict"],
+                refused=len(result.refusals),
+                took_ms=round(1000 * took_s, 2),
+            )
+
+    def _report_fault(self, error: CycleFault) -> None:
+        self._metrics.cycle_faults.labels(error.where).inc()
+        self._metrics.attempts.labels("error").inc()
+        waiting = self.owner.engine.state.jobs.with_pending
+        jobs = self.owner.engine.state.jobs
+        _log.error(
+            "cycle_fault",
+            cycle=self.cycles,
+            step=error.where,
+            at=error.culprit,
+            error=f"{type(error.cause).__name__}: {error.cause}",
+            waiting=sorted(jobs[row].key for row in waiting)[:10],
+            exc_info=error.cause,
+        )
+
+    # -- journal --------------------------------------------------------------------------------
+
+    def _record(self, record: Callable[[], Record]) -> None:
+        if self._journal is not None:
+            self._journal.add(record())
+
+    def _write_journal(self, now: float) -> None:
+        journal = self._journal
+        if journal is None:
+            return
+        before = journal.written
+        journal.flush()
+        self._metrics.journal_bytes.inc(journal.written - before)
+        self._metrics.journal_ok.set(0.0 if journal.trouble else 1.0)
+        if journal.wants_beginning():
+            owner = self.owner
+            opened = Opened(
+                FORMAT, version("volcano-py"), self._config_text, owner.scheduler_names, self.cycles, now
+            )
+            known = list(in_order(owner.known))
+            journal.begin(Beginning(opened, known, memory_of(owner.engine.state)))
+
+
+def _cycled(number: int, now: float, result: CycleResult | None, fault: str, took_s: float) -> Cycled:
+    if result is None:
+        return Cycled(number, now, [], {}, {}, fault, took_s)
+    return Cycled(number, now, result.decisions, result.pod_groups, _reasons(result), "", took_s)
+
+
+def _reasons(result: CycleResult) -> dict[str, int]:
+    return dict(Counter(refusal.reason for refusal in result.refusals.values()))
