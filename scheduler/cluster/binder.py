@@ -125,16 +125,20 @@ class Binder:
             self._again(work, error, at_once=work.tries == 1)
         elif error.status in (401, 408, 429) or error.status >= 500:
             work.unsure = work.unsure or error.status >= 500
-            self._bear(work, error)
+            self._bear(work, error, final=self._is_over(work) and not work.unsure)
         else:
-            self.fail(work, "refused", error.message)
+            self._bear(work, error, final=self._is_over(work) or not work.unsure)
 
-    def _bear(self, work: BindWork, error: ApiError) -> None:
-        """Try later, while there is patience; what is not known is found out before giving up."""
-        if not work.unsure and asyncio.get_running_loop().time() - work.began > self._patience_s:
+    def _bear(self, work: BindWork, error: ApiError, *, final: bool) -> None:
+        """Try later, unless that was the *final* word; what is not known is found out before giving up."""
+        if final:
             self.fail(work, "refused", error.message)
-            return
-        self._again(work, error)
+        else:
+            self._again(work, error)
+
+    def _is_over(self, work: BindWork) -> bool:
+        """Whether the patience with *work* has ended."""
+        return asyncio.get_running_loop().time() - work.began > self._patience_s
 
     def _again(self, work: BindWork, error: Exception, *, at_once: bool = False) -> None:
         if at_once:
@@ -160,14 +164,9 @@ class Binder:
             self.fail(work, "gone", "the pod is being deleted")
         else:
             work.unsure = False
-            return self._out_of_patience(work)
-        return True
-
-    def _out_of_patience(self, work: BindWork) -> bool:
-        """The pod of *work* is known to be unbound: whether no more tries follow."""
-        if asyncio.get_running_loop().time() - work.began <= self._patience_s:
-            return False
-        self.fail(work, "refused", f"the server did not bind it within {self._patience_s:.0f} s")
+            if not self._is_over(work):
+                return False
+            self.fail(work, "refused", f"the server did not bind it within {self._patience_s:.0f} s")
         return True
 
 

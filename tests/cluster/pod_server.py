@@ -1,0 +1,268 @@
+"""A small API server with faults: it keeps pods and does as kube-apiserver does with writes.
+
+A real HTTP server. It knows the writes of ``scheduler/cluster`` and no more. What kube-apiserver answers was
+taken from one (``test_writer_real.py`` holds the same facts against a real one).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from volcano_py.scheduler.cluster.api import Api
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to a request.
+
+    Attributes:
+        done: whether the server does what was asked.
+        status: answered; 0: the connection is cut without an answer.
+        wait_s: before that.
+        retry_after: seconds asked for by header.
+    """
+
+    done: bool = False
+    status: int = 0
+    wait_s: float = 0.0
+    retry_after: str = ""
+
+
+Choose = Callable[[str, str], Fault | None]
+"""From method and path to what goes wrong, None: nothing."""
+
+
+class Refused(Exception):  # noqa: N818 - an answer
+    """The server's answer to a request that it does not carry out."""
+
+    def __init__(self, status: int, reason: str, message: str, causes: list[str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body: Document = {"kind": "Status", "reason": reason, "message": message, "code": status}
+        if causes:
+            self.body["details"] = {"causes": [{"message": cause} for cause in causes]}
+
+
+@dataclass
+class PodServer:
+    """The server.
+
+    Attributes:
+        objects: path -> object.
+        choose: faults.
+        bound: uid -> times that a node was written to the pod.
+        seen: (method, path) of every request, in order.
+        sent: bodies of writes, by path.
+        budgets: names of pods that no eviction may take.
+        status_served: whether PodGroups have a status endpoint.
+    """
+
+    objects: dict[str, Document] = field(default_factory=dict)
+    choose: Choose = lambda method, path: None
+    bound: Counter[str] = field(default_factory=Counter)
+    seen: list[tuple[str, str]] = field(default_factory=list)
+    sent: dict[str, list[Document]] = field(default_factory=dict)
+    budgets: set[str] = field(default_factory=set)
+    status_served: bool = False
+    flying: int = 0
+    most_flying: int = 0
+    _version: int = 0
+
+    def pod(self, name: str, **more: Any) -> str:
+        """Put a pod there; its uid."""
+        uid = more.pop("uid", f"uid-{name}")
+        meta = {"name": name, "namespace": "ns", "uid": uid, "resourceVersion": self._next()}
+        self.objects[pod_path(name)] = {"metadata": meta, "spec": {}, "status": {}, **more}
+        return uid
+
+    def put(self, path: str, **more: Any) -> Document:
+        """Put any object there."""
+        name = path.rsplit("/", 1)[-1]
+        meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "resourceVersion": self._next()}
+        self.objects[path] = {"metadata": meta, **more}
+        return self.objects[path]
+
+    def wrote(self, method: str, end: str) -> int:
+        """How many requests of *method* to paths that end so."""
+        return sum(verb == method and path.endswith(end) for verb, path in self.seen)
+
+    @asynccontextmanager
+    async def api(self, folder: Path) -> AsyncIterator[Api]:
+        """The running server, as a client sees it."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server = site._server  # type: ignore[attr-defined]
+        port = server.sockets[0].getsockname()[1]
+        config = folder / "kubeconfig"
+        config.write_text(_KUBECONFIG % port)
+        try:
+            async with await Api.connect(str(config)) as api:
+                yield api
+        finally:
+            await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        self.seen.append((request.method, request.path))
+        self.flying += 1
+        self.most_flying = max(self.most_flying, self.flying)
+        try:
+            return await self._answer(request)
+        finally:
+            self.flying -= 1
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        text = await request.text()
+        body: Document = json.loads(text) if text else {}
+        fault = self.choose(request.method, request.path)
+        await asyncio.sleep(fault.wait_s if fault is not None else 0)
+        answer: Document = {}
+        if fault is None or fault.done:
+            try:
+                answer = self._do(request.method, request.path, body, request.content_type)
+            except Refused as refused:
+                if fault is None:
+                    return web.json_response(refused.body, status=refused.status)
+        if fault is None:
+            return web.json_response(answer)
+        if fault.status:
+            headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+            said = {"kind": "Status", "reason": "", "message": f"fault {fault.status}", "code": fault.status}
+            return web.json_response(said, status=fault.status, headers=headers)
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+
+    def _do(self, method: str, path: str, body: Document, content_type: str) -> Document:
+        if method != "GET":
+            self.sent.setdefault(path, []).append(body)
+        if method == "POST" and path.endswith("/binding"):
+            return self._bind(path.removesuffix("/binding"), body)
+        if method == "POST" and path.endswith("/eviction"):
+            return self._evict(path.removesuffix("/eviction"), body)
+        if method == "POST" and path.endswith("/events"):
+            return self._create(path, body)
+        if method == "GET" and path == "/apis/scheduling.volcano.sh/v1beta1":
+            names = ["podgroups", "queues", "queues/status", *["podgroups/status"] * self.status_served]
+            return {"resources": [{"name": name} for name in names]}
+        if method == "PATCH":
+            return self._patch(path, body, content_type)
+        found = self._found(path)
+        if method == "DELETE":
+            self._same(found, (body.get("preconditions") or {}).get("uid"))
+            del self.objects[path]
+        return found
+
+    def _found(self, path: str) -> Document:
+        if path not in self.objects:
+            raise Refused(404, "NotFound", f'things "{path.rsplit("/", 1)[-1]}" not found')
+        return self.objects[path]
+
+    def _same(self, found: Document, uid: str | None, status: int = 409) -> None:
+        if uid is not None and uid != found["metadata"]["uid"]:
+            raise Refused(status, "Conflict", "Precondition failed: UID in precondition")
+
+    def _bind(self, path: str, body: Document) -> Document:
+        pod = self._found(path)
+        self._same(pod, body["metadata"].get("uid"))
+        if pod["metadata"].get("deletionTimestamp"):
+            raise Refused(409, "Conflict", "pod is being deleted, cannot be assigned to a host")
+        if pod["spec"].get("nodeName"):
+            raise Refused(409, "Conflict", "pod is already assigned to a node")
+        pod["spec"]["nodeName"] = body["target"]["name"]
+        notes = body["metadata"].get("annotations") or {}
+        pod["metadata"].setdefault("annotations", {}).update(notes)
+        self.bound[pod["metadata"]["uid"]] += 1
+        return {"kind": "Status", "status": "Success"}
+
+    def _evict(self, path: str, body: Document) -> Document:
+        pod = self._found(path)
+        self._same(pod, body["deleteOptions"]["preconditions"]["uid"])
+        if pod["metadata"]["name"] in self.budgets:
+            raise Refused(
+                429, "TooManyRequests", "Cannot evict pod.", ["The disruption budget b needs 1 healthy pods"]
+            )
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        return {"kind": "Status", "status": "Success"}
+
+    def _create(self, path: str, body: Document) -> Document:
+        key = f"{path}/{body['metadata']['name']}"
+        if key in self.objects:
+            raise Refused(409, "AlreadyExists", f'events "{key}" already exists')
+        self.objects[key] = body
+        return body
+
+    def _patch(self, path: str, body: Document, content_type: str) -> Document:
+        sub = path.endswith("/status")
+        if sub and "podgroups" in path and not self.status_served:
+            raise Refused(404, "NotFound", "the server could not find the requested resource")
+        found = self._found(path.removesuffix("/status"))
+        meta = body.get("metadata") or {}
+        self._same(found, meta.get("uid"), 422 if "strategic" in content_type else 409)
+        if (
+            meta.get("resourceVersion", found["metadata"]["resourceVersion"])
+            != found["metadata"]["resourceVersion"]
+        ):
+            raise Refused(409, "Conflict", "the object has been modified")
+        merge(found, body, by_type="strategic" in content_type)
+        found["metadata"]["resourceVersion"] = self._next()
+        return found
+
+    def _next(self) -> str:
+        self._version += 1
+        return str(self._version)
+
+
+def merge(into: Document, patch: Document, *, by_type: bool) -> None:
+    """Merge patch, with conditions merged by type where asked."""
+    for key, value in patch.items():
+        if value is None:
+            into.pop(key, None)
+        elif isinstance(value, dict):
+            merge(into.setdefault(key, {}), value, by_type=by_type)
+        elif key == "conditions" and by_type:
+            old = {each["type"]: each for each in into.get(key, [])}
+            for each in value:
+                if each.get("$patch") == "delete":
+                    old.pop(each["type"], None)
+                else:
+                    old[each["type"]] = {**old.get(each["type"], {}), **each}
+            into[key] = list(old.values())
+        else:
+            into[key] = value
+
+
+def pod_path(name: str) -> str:
+    """Where pod *name* is."""
+    return f"/api/v1/namespaces/ns/pods/{name}"
+
+
+async def until(claim: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait for *claim* to hold; fails after *seconds*."""
+    async with asyncio.timeout(seconds):
+        while not claim():
+            await asyncio.sleep(0.005)
+
+
+_KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:%d"}}]
+users: [{name: u, user: {}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
