@@ -17,7 +17,7 @@ from volcano_py.scheduler.model.pods import GROUP
 from volcano_py.simulator.faults import Fault, Origins, fault_of, unreadable
 from volcano_py.simulator.inspection import Finding, broken_links, doubts
 from volcano_py.simulator.job_objects import MOST_PODS
-from volcano_py.simulator.manifests import Manifest, Read, Text, read_text
+from volcano_py.simulator.manifests import Document, Manifest, Read, Text, read_text
 from volcano_py.simulator.present import identity, part
 from volcano_py.simulator.report import plan_report
 from volcano_py.simulator.world import Applied, World
@@ -48,9 +48,15 @@ _SHARED: Final = ("Job", "CronJob")
 
 
 def plan_manifests(
-    read: Read, config: SchedulerConfig, now: float, *, cycles: int = 1, settle: bool = False
+    read: Read,
+    config: SchedulerConfig,
+    now: float,
+    *,
+    cycles: int = 1,
+    settle: bool = False,
+    around: Iterable[Document] = (),
 ) -> Report:
-    """What the scheduler would do with the objects that were *read*.
+    """What the scheduler would do with the objects that were *read*, beside those that are *around* already.
 
     Returns:
         ``report.plan_report``'s data with ``errors`` and ``warnings``, each a list of
@@ -61,6 +67,7 @@ def plan_manifests(
     """
     manifests, faults = read
     world = World(config, now)
+    world.apply(around)
     given = _Input(manifests)
     given.errors += [unreadable(fault) for fault in faults]
     given.take_in(world)

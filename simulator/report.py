@@ -50,7 +50,7 @@ def plan_report(engine: Engine, results: list[CycleResult], now: float) -> Data:
             for decision in result.decisions
         ],
         "podGroups": [_group(job) for job in state.jobs.live() if job.group is not None],
-        "queues": _queues(state, None if last is None else last.shares),
+        "queues": queue_report(state, None if last is None else last.shares),
         "pending": _pending(engine, last),
     }
 
@@ -114,7 +114,8 @@ def _conditions(job: Job) -> list[Data]:
 # -- queues -------------------------------------------------------------------------------------
 
 
-def _queues(state: ClusterState, shares: QueueShares | None) -> list[Data]:
+def queue_report(state: ClusterState, shares: QueueShares | None) -> list[Data]:
+    """How every queue stands; amounts that follow from *shares* are empty without them."""
     known = _known(state)
     aside, _ = amounts_aside(state)
     return [_queue(state, shares, queue, known, aside) for queue in state.queues.live()]

@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "jobflow": ("volcano_py.cli.vcctl.flows:jobflow", "Jobs that wait for each other.", _OBJECTS),
     "jobtemplate": ("volcano_py.cli.vcctl.flows:jobtemplate", "Jobs that flows are made of.", _OBJECTS),
     "explain": (
-        "volcano_py.cli.vcctl.explain:app",
+        "volcano_py.cli.vcctl.explain.command:app",
         "Why a pod, PodGroup or queue is as it is, in numbers.",
         _QUESTIONS,
     ),

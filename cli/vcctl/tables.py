@@ -112,6 +112,15 @@ def print_objects(
         sys.stderr.write("No resources found.\n")
 
 
+def print_data(flags: Flags, data: Any) -> bool:
+    """Print an answer as JSON or YAML, if that was asked for. Raises ``CommandError`` on ``-o name``."""
+    if flags.output is Form.name:
+        raise CommandError("-o name is for objects; use -o json or -o yaml", code=USAGE)
+    if flags.for_programs:
+        sys.stdout.write(dump(data, flags.output.value))
+    return flags.for_programs
+
+
 def without_managed_fields(document: Document) -> Document:
     """*document* without the server's notes on who wrote which field, which kubectl hides as well."""
     meta = {key: value for key, value in document["metadata"].items() if key != "managedFields"}

@@ -1,0 +1,39 @@
+"""Who had to go, for whom: from what is written on pods, and from events."""
+
+from __future__ import annotations
+
+from volcano_py.cli.vcctl.cluster import Cluster, Document
+from volcano_py.cli.vcctl.describe import event_age, event_time
+from volcano_py.scheduler.cluster.api import ApiError
+
+EVICTED_FOR = "volcano-py.io/evicted-for"
+RULE = "volcano-py.io/evicted-by-rule"
+REASON = "Evict"
+
+
+def written_on(pod: Document) -> list[str]:
+    """What *pod* itself says of its eviction."""
+    notes = pod["metadata"].get("annotations") or {}
+    if EVICTED_FOR not in notes:
+        return []
+    rule = f": {notes[RULE]}" if RULE in notes else ""
+    return [f"it was evicted for {notes[EVICTED_FOR]}{rule}"]
+
+
+async def told_by_events(cluster: Cluster, namespace: str, *names: str) -> list[str]:
+    """Evictions in *namespace* that events tell of, about objects called *names* or their members."""
+    try:
+        answer = await cluster.api.get(
+            f"/api/v1/namespaces/{namespace}/events", fieldSelector=f"reason={REASON}"
+        )
+    except ApiError as error:
+        if error.status in (403, 404):
+            return []
+        raise
+    found = []
+    for event in sorted(answer.get("items") or [], key=event_time):
+        about = event.get("involvedObject") or {}
+        name = str(about.get("name", ""))
+        if name in names or any(name.startswith(f"{one}-") for one in names):
+            found.append(f"{event_age(event)} ago, {about.get('kind')} {name}: {event.get('message', '')}")
+    return found

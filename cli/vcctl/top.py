@@ -1,0 +1,196 @@
+"""``vcctl-py top queues|nodes|cards``: who holds what, by what pods ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import typer
+from rich.text import Text
+
+from volcano_py.cli.queue_bars import ASCII, BLOCKS, queue_table, usage_bar
+from volcano_py.cli.vcctl.cluster import Cluster, run
+from volcano_py.cli.vcctl.flags import ONE, Flags, verb
+from volcano_py.cli.vcctl.lazy import NearMissGroup
+from volcano_py.cli.vcctl.live_config import SchedulerConf
+from volcano_py.cli.vcctl.snapshot import snapshot
+from volcano_py.cli.vcctl.tables import Column, out, print_data, print_rows, say, table
+from volcano_py.crds.quantity import format_base
+from volcano_py.scheduler.engine import Engine
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.simulator.report import queue_report
+
+Data = dict[str, Any]
+
+
+class _Things(NearMissGroup):
+    """What can be looked at, in the singular too."""
+
+    @property
+    def others(self) -> dict[str, str]:
+        """Other spellings."""
+        return {"queue": "queues", "q": "queues", "node": "nodes", "no": "nodes", "card": "cards"}
+
+
+app = typer.Typer(cls=_Things, no_args_is_help=True, help="What queues, nodes and cards hold.")
+
+
+@verb(app, "queues", *ONE)
+def top_queues(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
+    """What every queue holds, against what it deserves and its max.
+
+    vcctl-py top queues
+    """
+
+    async def work(cluster: Cluster) -> None:
+        seen = await snapshot(cluster, scheduler_conf)
+        engine = seen.engine
+        shares = engine.close(engine.open(seen.now)).shares
+        queues = queue_report(engine.state, shares)
+        if not print_data(flags, {"queues": queues}):
+            console = out()
+            told = queue_table([*queues], plain=console.options.ascii_only)
+            console.print(told if told is not None else "There are no queues.", soft_wrap=False)
+
+    run(flags, work)
+
+
+@verb(app, "nodes", *ONE)
+def top_nodes(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
+    """What is asked of every node, against what it has.
+
+    vcctl-py top nodes
+    """
+
+    async def work(cluster: Cluster) -> None:
+        seen = await snapshot(cluster, scheduler_conf)
+        nodes = node_usage(seen.engine)
+        if not print_data(flags, {"nodes": nodes}):
+            _print(flags, node_columns(nodes), nodes, "There are no nodes.")
+
+    run(flags, work)
+
+
+@verb(app, "cards", *ONE)
+def top_cards(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
+    """What is taken of every card: memory, cores, and how many pods share it.
+
+    vcctl-py top cards
+    """
+
+    async def work(cluster: Cluster) -> None:
+        seen = await snapshot(cluster, scheduler_conf)
+        cards = card_usage(seen.engine.state)
+        if not print_data(flags, {"cards": cards}):
+            _print(flags, CARDS, cards, "No node reports cards.")
+
+    run(flags, work)
+
+
+def _print(flags: Flags, columns: Sequence[Column], items: Sequence[Data], none: str) -> None:
+    if items:
+        print_rows(table(columns, items, flags))
+    else:
+        say(none)
+
+
+# -- nodes --------------------------------------------------------------------------------------
+
+
+def node_usage(engine: Engine) -> list[Data]:
+    """Every node by name: what it has and what is asked of it, by resource, and its state."""
+    state = engine.state
+    nodes, names = state.nodes, state.vocabulary.names
+    told = []
+    for name in sorted(name for name, row in nodes.index.items() if nodes.live[row]):
+        row = nodes.index[name]
+        columns = [c for c in range(len(names)) if nodes.allocatable[row, c] > 0 or nodes.used[row, c] > 0]
+        told.append(
+            {
+                "name": name,
+                "state": _node_state(state, row),
+                "used": {names[c]: format_base(names[c], int(nodes.used[row, c])) for c in columns},
+                "allocatable": {
+                    names[c]: format_base(names[c], int(nodes.allocatable[row, c])) for c in columns
+                },
+                "percent": {
+                    names[c]: round(
+                        100 * float(nodes.used[row, c]) / max(int(nodes.allocatable[row, c]), 1), 1
+                    )
+                    for c in columns
+                },
+            }
+        )
+    return told
+
+
+def _node_state(state: ClusterState, row: int) -> str:
+    if state.nodes.unschedulable[row]:
+        return "Cordoned"
+    return "Tainted" if state.nodes.tainted[row] else "Ready"
+
+
+def node_columns(nodes: Sequence[Data]) -> list[Column]:
+    """Columns of the table: the common resources, then every other one that some node has."""
+    others = sorted({name for node in nodes for name in node["used"]} - {"cpu", "memory", "pods"})
+    columns = [Column("Name", lambda node: node["name"]), Column("State", lambda node: node["state"])]
+    return [*columns, *(_column(name) for name in ("cpu", "memory", "pods", *others))]
+
+
+def _column(resource: str) -> Column:
+    return Column(resource, lambda node: _of(node, resource))
+
+
+def _of(node: Data, name: str) -> str | Text:
+    """``3/8 (37 %)``; more than half full in colour."""
+    if name not in node["used"]:
+        return "-"
+    percent = node["percent"][name]
+    text = f"{node['used'][name]}/{node['allocatable'][name]} ({percent:.0f} %)"
+    style = "red" if percent >= 95 else "yellow" if percent >= 70 else ""
+    return Text(text, style) if style else text
+
+
+# -- cards --------------------------------------------------------------------------------------
+
+
+def card_usage(state: ClusterState) -> list[Data]:
+    """Every card, by node and position."""
+    cards, told = state.cards, []
+    for name in sorted(state.nodes.index):
+        row = state.nodes.index[name]
+        for place, spec in enumerate(cards.specs.get(row, ())):
+            told.append(
+                {
+                    "node": name,
+                    "card": place,
+                    "uuid": spec.uuid,
+                    "type": spec.type,
+                    "memoryMiB": spec.memory_mib,
+                    "usedMemoryMiB": int(cards.used_memory[row, place]),
+                    "cores": spec.cores,
+                    "usedCores": int(cards.used_cores[row, place]),
+                    "slots": spec.slots,
+                    "usedSlots": int(cards.used_slots[row, place]),
+                    "healthy": spec.healthy,
+                }
+            )
+    return told
+
+
+def _bar(card: Data) -> str:
+    signs = ASCII if out().options.ascii_only else BLOCKS
+    return usage_bar(card["usedMemoryMiB"], 0, card["memoryMiB"], signs)
+
+
+CARDS: Final = (
+    Column("Node", lambda card: card["node"]),
+    Column("Card", lambda card: card["card"]),
+    Column("Type", lambda card: card["type"]),
+    Column("Use", _bar),
+    Column("Memory", lambda card: f"{card['usedMemoryMiB']}/{card['memoryMiB']} MiB"),
+    Column("Cores", lambda card: f"{card['usedCores']}/{card['cores']} %"),
+    Column("Pods", lambda card: f"{card['usedSlots']}/{card['slots']}"),
+    Column("Health", lambda card: "Healthy" if card["healthy"] else Text("Unhealthy", "red")),
+    Column("UUID", lambda card: card["uuid"], wide=True),
+)
