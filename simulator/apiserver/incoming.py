@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from volcano_py.simulator.apiserver.defaults import fill_defaults
+from volcano_py.simulator.apiserver.protobuf.reading import PROTOBUF, read_protobuf
 from volcano_py.simulator.apiserver.requests import IGNORE, STRICT, Target, Write
 from volcano_py.simulator.apiserver.schema.kinds import Malformed, ServedKind
 from volcano_py.simulator.apiserver.status import Document, bad_request, unsupported_media
@@ -17,14 +18,16 @@ YAML: Final = "application/yaml"
 _FIRST: Final = ("kind", "apiVersion", "metadata", "spec", "status")
 
 
-def read_body(body: bytes, media_type: str) -> Document:
-    """The object in a body.
+def read_body(body: bytes, media_type: str, kind: ServedKind) -> Document:
+    """The object in a body; *kind* is what it is expected to be.
 
     Raises:
         Refused: 400 for what can't be read, 415 for formats that are not taken.
     """
+    if media_type == PROTOBUF:
+        return read_protobuf(body, (kind.api_version, kind.kind))
     if media_type not in ("", JSON, YAML, "application/x-www-form-urlencoded", "*/*"):
-        raise unsupported_media([JSON, YAML])
+        raise unsupported_media([JSON, YAML, PROTOBUF])
     try:
         document = yaml.safe_load(body) if media_type == YAML else msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError) as error:

@@ -14,8 +14,8 @@ from volcano_py.simulator.apiserver.status import Document
 _FIXED: Final = (
     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
-    "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously "
-    "negative)"
+    "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+    "previously negative)"
 )
 _COUNTED: Final = ("cpu", "memory")
 _NATIVE_PREFIX: Final = ("cpu", "memory", "ephemeral-storage", "hugepages-")

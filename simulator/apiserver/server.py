@@ -174,7 +174,7 @@ class Server:
 
     async def _post(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         body = await request.read()
-        document = read_body(body, request.content_type)
+        document = read_body(body, request.content_type, target.kind)
         write = self._write(request)
         if target.subresource or target.kind.plural in POSTED:
             answer = post(self._cluster, self._keys, user, target, document, write)
@@ -188,7 +188,7 @@ class Server:
         return self._written(request, target, made, write, status=201)
 
     async def _put(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
-        document = read_body(await request.read(), request.content_type)
+        document = read_body(await request.read(), request.content_type, target.kind)
         write = self._write(request)
         if not target.name:
             raise not_allowed(request.method, target.kind)
@@ -218,7 +218,8 @@ class Server:
 
     async def _delete(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         body = await request.read()
-        options = read_body(body, request.content_type.replace("octet-stream", "json")) if body else None
+        media_type = request.content_type.replace("octet-stream", "json")
+        options = read_body(body, media_type, target.kind) if body else None
         deletion, dry_run = delete_options(request.query, options)
         if target.subresource:
             raise not_allowed(request.method, target.kind)

@@ -1,0 +1,1 @@
+"""Bodies in Kubernetes' protobuf encoding, which ``kubectl create`` and typed Go clients send."""
