@@ -5,25 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cluster.pod_server import Fault, PodServer, pod_path, until
+from tests.cluster.writing import bind, evict, first, run, submit
 from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.orders import (
-    BindDone,
-    BindFailed,
-    BindOrder,
-    EvictDone,
-    EvictFailed,
-    EvictOrder,
-    Outcome,
-)
-from volcano_py.scheduler.cluster.writer import Writer, WriterSettings
+from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictDone, EvictFailed
+from volcano_py.scheduler.cluster.writer import Writer
 
 
 @pytest.fixture(autouse=True)
@@ -31,51 +23,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Backoff as it is, a hundred times faster."""
     monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
     monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
-
-
-def run(
-    folder: Path, server: PodServer, work: Callable[[Writer, Api], Awaitable[None]], **settings: Any
-) -> list[Outcome]:
-    """Do *work* with a writer on *server*; every outcome."""
-
-    async def main() -> list[Outcome]:
-        fence = settings.pop("fence", lambda: True)
-        async with server.api(folder) as api:
-            writer = Writer(api, fence=fence, settings=WriterSettings(**settings))
-            await work(writer, api)
-            outcomes = writer.take_outcomes()
-            await writer.close()
-            return [*outcomes, *writer.take_outcomes()]
-
-    return asyncio.run(main())
-
-
-def submit(*orders: Any) -> Callable[[Writer, Api], Awaitable[None]]:
-    """Submit *orders* and wait until all is done."""
-
-    async def work(writer: Writer, api: Api) -> None:
-        writer.submit(orders)
-        assert await writer.drain(20.0)
-
-    return work
-
-
-def bind(name: str, node: str = "n1", uid: str = "", **more: Any) -> BindOrder:
-    return BindOrder("ns", name, uid or f"uid-{name}", node, **more)
-
-
-def evict(name: str, **more: Any) -> EvictOrder:
-    return EvictOrder("ns", name, f"uid-{name}", reason="queue a is over", for_whom="ns/g", **more)
-
-
-def first(*faults: Fault, ends: str = "/binding") -> Callable[[str, str], Fault | None]:
-    """The first requests to paths that end so meet *faults*, one each."""
-    left = list(faults)
-
-    def choose(method: str, path: str) -> Fault | None:
-        return left.pop(0) if left and path.endswith(ends) else None
-
-    return choose
 
 
 def test_a_bind_writes_node_and_annotations_in_one_request(tmp_path: Path) -> None:
