@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 WHOLE_GANG_VICTIMS: Final = "gang.wholeGangVictims"
 """Pod annotation: which run of its Job a pod belongs to; a restart counts it up."""
 AT_MINIMUM: Final = f"its gang is at its minimum ({WHOLE_GANG_VICTIMS}: false)"
+_SUCCEEDED: Final = int(Status.SUCCEEDED)
+_PIPELINED: Final = int(Status.PIPELINED)
 _STANDING: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
 _SHOWN: Final = 3
 
@@ -164,6 +166,9 @@ class GangPlugin(Plugin):
 
     def _reaches(self, job: Job, *, waiting: bool) -> bool:
         """The minimum, and every role's where they hold, is met by placed (and *waiting*) members."""
+        counts = job.counts
+        if not counts[_SUCCEEDED] and not job.min_task_member:  # most jobs, asked several times a turn
+            return job.standing + (counts[_PIPELINED] if waiting else 0) >= job.min_member
         if self._seats(job, None, waiting=waiting) < job.min_member:
             return False
         return not job.roles_enforced or all(

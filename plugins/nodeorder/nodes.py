@@ -13,7 +13,7 @@ import numpy as np
 from volcano_py.plugins.nodeorder.amounts import weighted
 from volcano_py.scheduler.framework.points import Scope, Scorer
 from volcano_py.scheduler.model.kept import kept
-from volcano_py.scheduler.model.node_match import DISCOURAGING, TaintGroups, rows_in_term, taint_groups
+from volcano_py.scheduler.model.node_match import DISCOURAGING, rows_in_term, taint_groups
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.view import NodeView
@@ -33,7 +33,6 @@ class NodeScores:
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
-        self._kept: dict[str, object] = {}
         self._images = Images(state)
 
     def affinity(self, weight: int) -> Scorer:
@@ -56,11 +55,16 @@ class NodeScores:
                 klass.memo,
                 "nodeorder.taints",
                 self._version(),
-                lambda: self._groups().count_untolerated(wishes, DISCOURAGING),
+                lambda: taint_groups(self.state.nodes).count_untolerated(wishes, DISCOURAGING),
             )
             return weighted(100 - normalised(raw[view.rows]), weight)
 
-        return Scorer("TaintToleration", Scope.CLUSTER, score, lambda klass: self._groups().has(DISCOURAGING))
+        return Scorer(
+            "TaintToleration",
+            Scope.CLUSTER,
+            score,
+            lambda klass: taint_groups(self.state.nodes).has(DISCOURAGING),
+        )
 
     def image_locality(self, weight: int) -> Scorer:
         """Nodes that hold the pod's images; an image on many nodes counts more."""
@@ -79,9 +83,6 @@ class NodeScores:
     def _version(self) -> tuple[int, int]:
         return (self.state.nodes.static_epoch, len(self.state.nodes.version))
 
-    def _groups(self) -> TaintGroups:
-        return kept(self._kept, "taints", self._version(), lambda: taint_groups(self.state.nodes))
-
     def _preferred(self, klass: TaskClass) -> Ints:
         """(capacity,) summed weights of the preferred terms that each node row matches."""
         total = np.zeros(len(self.state.nodes.version), np.int64)
@@ -95,7 +96,7 @@ class Images:
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
-        self._seen: dict[int, Node | None] = {}
+        self._seen: list[Node | None] = []
         self._sizes: dict[str, dict[int, int]] = {}
         self._epoch = -1
 
@@ -126,14 +127,12 @@ class Images:
         if self._epoch == nodes.static_epoch:
             return
         self._epoch = nodes.static_epoch
-        for row, node in enumerate(nodes.objects):
-            known = self._seen.get(row)
-            if node is known:
-                continue
-            self._seen[row] = node
-            before = () if known is None else known.status.images
-            after = () if node is None else node.status.images
-            if before != after:
+        objects, seen = nodes.objects, self._seen
+        seen += [None] * (len(objects) - len(seen))
+        for row in [row for row, node in enumerate(objects) if node is not seen[row]]:
+            known, node = seen[row], objects[row]
+            seen[row] = node
+            if (known is not None and known.status.images) or (node is not None and node.status.images):
                 self._replace(row, known, node)
 
     def _replace(self, row: int, known: Node | None, node: Node | None) -> None:

@@ -14,7 +14,7 @@ from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.domains import wanted
 from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.selectors import UNSCHEDULABLE_TAINT, Taint, untolerated
-from volcano_py.scheduler.model.node_match import BLOCKING, TaintGroups, taint_groups
+from volcano_py.scheduler.model.node_match import BLOCKING, taint_groups
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.view import NodeView
@@ -37,7 +37,6 @@ class NodeFilters:
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
-        self._kept: dict[str, object] = {}
         self.unschedulable = Check(
             "NodeUnschedulable",
             Scope.STATIC,
@@ -78,20 +77,15 @@ class NodeFilters:
             mask[:] = True
         return mask
 
-    def _groups(self) -> TaintGroups:
-        nodes = self.state.nodes
-        version = (nodes.static_epoch, len(nodes.version))
-        return kept(self._kept, "taints", version, lambda: taint_groups(nodes))
-
     def _tolerated(self, klass: TaskClass, view: NodeView) -> Mask:
         nodes, wishes = self.state.nodes, klass.constraints.tolerations
         version = (nodes.static_epoch, len(nodes.version))
-        mask = kept(klass.memo, _TOLERATED, version, lambda: self._groups().tolerated(wishes, BLOCKING))
+        mask = kept(klass.memo, _TOLERATED, version, lambda: taint_groups(nodes).tolerated(wishes, BLOCKING))
         return mask[view.rows]
 
     def _which_taint(self, klass: TaskClass, view: NodeView) -> str:
         """The taint is named where all nodes have the same one."""
-        groups = self._groups()
+        groups = taint_groups(self.state.nodes)
         found: set[Taint | None] = {
             untolerated(groups.taints[code], klass.constraints.tolerations, BLOCKING)
             for code in set(groups.code[view.rows].tolist())

@@ -27,6 +27,8 @@ from volcano_py.scheduler.model.resources import Ints, Mask, Rows32, Scores
 
 UNFIT: Final = -np.inf
 RUNGS: Final = 8
+_WIDE: Final = 1024
+"""Of more rows than this only the first two rungs are computed at once: most of them are never climbed."""
 _MANY: Final = 2**31 - 1
 
 
@@ -103,6 +105,7 @@ class Ladder:
         self._seen: Ints = np.zeros(0, np.int64)
         self._ahead: Ints = np.zeros(0, np.int64)
         self._rungs: Scores = np.zeros((0, 1))
+        self._last: NDArray[np.int64] = np.zeros(0, np.int64)
         self._static: Mask = np.zeros(0, np.bool_)
         self._position: Rows32 = np.zeros(0, np.int32)
         self._epochs: tuple[int, int] = (-1, -1)
@@ -148,15 +151,14 @@ class Ladder:
         Nothing is booked: ``applied`` says that the caller has done so.
         """
         taken: list[int] = []
-        head, rung, rungs = self.head, self.rung, self._rungs
-        last = rungs.shape[1] - 1
+        head, rung, rungs, last = self.head, self.rung, self._rungs, self._last
         for _ in range(count if len(head) else 0):
             best = int(head.argmax())
             if head[best] == UNFIT:
                 break
             taken.append(best)
             self._ahead[best] += 1
-            if rung[best] == last:
+            if rung[best] == last[best]:
                 self._extend(state, best)
                 continue
             rung[best] += 1
@@ -191,6 +193,7 @@ class Ladder:
         self._ahead = np.zeros(count, np.int64)
         self._seen = np.zeros(count, np.int64)
         self._rungs = np.full((count, rules.rungs), UNFIT)
+        self._last = np.zeros(count, np.int64)
         view = NodeView(state, self.order)
         self._static = np.ones(count, np.bool_)
         for check in rules.static:
@@ -203,7 +206,7 @@ class Ladder:
         if self._rungs.shape[1] == 1:
             self.head[position] = UNFIT
             return
-        low = np.flatnonzero(self.rung >= self._rungs.shape[1] // 2)
+        low = np.flatnonzero(self.rung > self._last // 2)
         self._compute(state, low, keep_ahead=True)
 
     def _compute(
@@ -219,11 +222,14 @@ class Ladder:
         request = self.klass.request
         fits = capacity(free_amounts(state, rows), request) - ahead
         fits[~self._static[positions]] = 0
-        scores = np.full((len(positions), self._rungs.shape[1]), UNFIT)
+        depth = self._rungs.shape[1]
+        depth = min(depth, 2) if len(positions) > _WIDE and not keep_ahead else depth
+        scores = np.full((len(positions), depth), UNFIT)
         open_rows = np.flatnonzero(fits > 0)
         if len(open_rows):
             self._score(state, rows[open_rows], ahead[open_rows], fits[open_rows], scores, open_rows)
-        self._rungs[positions] = scores
+        self._rungs[positions, :depth] = scores
+        self._last[positions] = depth - 1
         self.head[positions] = scores[:, 0]
 
     def _score(
@@ -254,10 +260,13 @@ class Ladder:
         repeated = np.repeat(rows, rungs)
         times = (ahead[:, None] + np.arange(rungs)).ravel()
         nodes, (cpu, memory) = state.nodes, self.klass.signature.nonzero
+        used = nodes.used[repeated]
+        for column in np.flatnonzero(self.klass.request).tolist():
+            used[:, column] += times * self.klass.request[column]
         return NodeView(
             state,
             repeated,
-            used=nodes.used[repeated] + times[:, None] * self.klass.request,
+            used=used,
             nonzero_cpu=nodes.nonzero_cpu[repeated] + times * cpu,
             nonzero_memory=nodes.nonzero_memory[repeated] + times * memory,
         )

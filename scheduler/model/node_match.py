@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.constraints import PodConstraints
 from volcano_py.scheduler.model.kube.selectors import (
     NODE_NAME_FIELD,
@@ -121,7 +122,12 @@ class TaintGroups:
 
 
 def taint_groups(nodes: NodeTable) -> TaintGroups:
-    """The nodes by their taints (a cordon counts as its taint); cost grows with the nodes that have any."""
+    """The nodes by their taints (a cordon counts as its taint), found once until nodes change."""
+    version = (nodes.static_epoch, len(nodes.version))
+    return kept(nodes.memo, "taints", version, lambda: _taint_groups(nodes))
+
+
+def _taint_groups(nodes: NodeTable) -> TaintGroups:
     code = np.zeros(len(nodes.version), np.int32)
     groups: dict[tuple[Taint, ...], int] = {(): 0}
     for row in nodes.order.tolist():

@@ -65,6 +65,7 @@ class NodeTable(Rows):
         self.epoch = 0
         self.static_epoch = 0
         self._order: Rows32 | None = None
+        self.memo: dict[str, object] = {}
         self._label_codes: dict[str, tuple[int, Rows32, dict[str, int]]] = {}
 
     def row(self, name: str) -> int:
@@ -84,8 +85,9 @@ class NodeTable(Rows):
         """(n,) rows of the live nodes in tie order: the first of equals is chosen."""
         if self._order is None:
             rows = np.flatnonzero(self.live).tolist()
-            rows.sort(key=lambda row: (self.tie_key(self.names[row]), self.names[row]))
-            self._order = np.array(rows, np.int32)
+            names = [self.names[row] for row in rows]
+            ordered = sorted(zip(map(self.tie_key, names), names, rows, strict=True))
+            self._order = np.array([row for _, _, row in ordered], np.int32)
         return self._order
 
     def touch(self, rows: Rows32 | int) -> None:
