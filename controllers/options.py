@@ -1,0 +1,49 @@
+"""What a controller process is told when it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from volcano_py.controllers.reconciler import Limits
+
+__all__ = ["Election", "Listening", "Options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where /healthz, /readyz and /metrics are served; an empty host is every interface."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """The Lease to campaign for; its namespace must exist."""
+
+    namespace: str = "volcano-system"
+    name: str = "volcano-py-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """All of it.
+
+    Attributes:
+        kubeconfig: as for ``Api.connect``, like *context*.
+        scheduler_names: whose pods get PodGroups.
+        inherit_owner_annotations: whether ReplicaSets and the like say things for their pods.
+        election: None: no other controller may run.
+        listening: None: nowhere.
+        list_every_s: seconds between complete lists of a kind.
+        limits: how hard the server is pressed.
+    """
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    scheduler_names: tuple[str, ...] = ("volcano-py", "volcano")
+    inherit_owner_annotations: bool = True
+    election: Election | None = Election()
+    listening: Listening | None = None
+    list_every_s: float = 300.0
+    limits: Limits = field(default_factory=Limits)
