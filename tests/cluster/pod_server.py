@@ -203,6 +203,7 @@ class PodServer:
         key = f"{path}/{body['metadata']['name']}"
         if key in self.objects:
             raise Refused(409, "AlreadyExists", f'events "{key}" already exists')
+        body["metadata"]["resourceVersion"] = self._next()
         self.objects[key] = body
         return body
 

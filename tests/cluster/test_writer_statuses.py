@@ -1,0 +1,364 @@
+"""What is said on objects: only what is new, the latest of it, and never on the wrong object."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.pod_server import Document, Fault, PodServer, pod_path, until
+from tests.cluster.writing import Clock, bind, first, run, submit
+from volcano_py.scheduler.cluster import api as api_module
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
+from volcano_py.scheduler.cluster.orders import (
+    GroupOrder,
+    NominateOrder,
+    Note,
+    ProblemOrder,
+    QueueOrder,
+    RefusalOrder,
+    Subject,
+)
+from volcano_py.scheduler.cluster.writer import Writer, always
+
+GROUP = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ns/podgroups/g"
+QUEUE = "/apis/scheduling.volcano.sh/v1beta1/queues/q"
+RUNNING = GroupOrder("ns", "g", "uid-g", {"phase": "Running"}, (Note("Scheduled", "ready"),))
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backoff as it is, a hundred times faster."""
+    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
+    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
+
+
+def refusal(name: str, message: str = "0/3 nodes are available", **more: bool) -> RefusalOrder:
+    return RefusalOrder("ns", name, f"uid-{name}", message, **more)
+
+
+def conditions(server: PodServer, path: str) -> dict[str, Document]:
+    listed = server.objects[path]["status"].get("conditions", [])
+    return {each["type"]: each for each in listed}
+
+
+def events(server: PodServer) -> list[Document]:
+    return [each for path, each in server.objects.items() if "/events/" in path]
+
+
+# -- pods ---------------------------------------------------------------------------------------
+
+
+def test_a_refusal_is_a_condition_that_autoscalers_read_and_an_event(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+    run(tmp_path, server, submit(refusal("a")))
+    condition = conditions(server, pod_path("a"))["PodScheduled"]
+    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    assert condition["message"] == "0/3 nodes are available"
+    assert condition["lastTransitionTime"] == "2027-01-15T08:00:00Z"
+    assert [each["reason"] for each in events(server)] == ["FailedScheduling"]
+
+
+def test_a_refusal_repeated_in_each_cycle_is_written_once(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        for _ in range(100):
+            writer.submit([refusal("a")])
+            assert await writer.drain(20.0)
+
+    run(tmp_path, server, work)
+    assert len(server.seen) == 2
+
+
+def test_another_number_of_nodes_is_no_event_and_trickles(tmp_path: Path) -> None:
+    """8,000 waiting pods are not written at once because a node came."""
+    server = PodServer()
+    names = [f"p{i}" for i in range(40)]
+    for name in names:
+        server.pod(name)
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([refusal(name) for name in names])
+        assert await writer.drain(20.0)
+        told, written = len(events(server)), server.wrote("PATCH", "/status")
+        assert (told, written) == (40, 40)
+        writer.submit([refusal(name, "0/4 nodes are available") for name in names])
+        await asyncio.sleep(0.5)
+        assert server.wrote("PATCH", "/status") - written <= 16
+        assert len(events(server)) == told
+
+    run(tmp_path, server, work)
+
+
+def test_of_many_wishes_for_a_pod_the_latest_is_written(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+    orders = [refusal("a", f"reason {word}", event=False) for word in ("one", "two", "three")]
+    run(tmp_path, server, submit(*orders, NominateOrder("ns", "a", "uid-a", "n1")))
+    assert conditions(server, pod_path("a"))["PodScheduled"]["message"] == "reason three"
+    assert server.objects[pod_path("a")]["status"]["nominatedNodeName"] == "n1"
+    assert server.wrote("PATCH", "/status") == 1
+
+
+def test_a_nomination_is_taken_back(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a", status={"nominatedNodeName": "n1"})
+    run(tmp_path, server, submit(NominateOrder("ns", "a", "uid-a", "")))
+    assert "nominatedNodeName" not in server.objects[pod_path("a")]["status"]
+
+
+@pytest.mark.parametrize("fault", [Fault(), Fault(status=503), Fault(status=429), Fault(status=409)])
+def test_a_status_that_meets_a_fault_is_written(tmp_path: Path, fault: Fault) -> None:
+    server = PodServer(choose=first(fault, ends="/status"))
+    server.pod("a")
+    run(tmp_path, server, submit(refusal("a")))
+    assert "PodScheduled" in conditions(server, pod_path("a"))
+
+
+def test_another_pod_of_the_name_is_not_written(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a", uid="another")
+    run(tmp_path, server, submit(refusal("a"), refusal("gone")))
+    assert server.objects[pod_path("a")]["status"] == {}
+    assert server.wrote("PATCH", "/status") == 2
+
+
+def test_a_pod_that_is_bound_gets_no_late_refusal(tmp_path: Path) -> None:
+    """What waits is dropped, and a bind waits for a patch that is on its way."""
+    slow = Fault(done=True, status=200, wait_s=0.2)
+    server = PodServer(choose=first(slow, ends="/status"))
+    server.pod("a")
+    server.pod("b")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([refusal("a"), refusal("b"), bind("b")])
+        await until(lambda: server.seen)
+        writer.submit([bind("a")])
+        assert await writer.drain(20.0)
+
+    run(tmp_path, server, work)
+    order = [path for _, path in server.seen if "/pods/a" in path]
+    assert order == [f"{pod_path('a')}/status", f"{pod_path('a')}/binding"]
+    assert not [path for _, path in server.seen if path == f"{pod_path('b')}/status"]
+
+
+def test_who_is_not_the_leader_says_nothing(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+    subject = Subject("Pod", "ns", "a", "uid-a")
+    orders = [refusal("a"), ProblemOrder(subject, ("bad",))]
+    run(tmp_path, server, submit(*orders), fence=lambda: False)
+    assert server.seen == []
+
+
+# -- PodGroups and queues -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_podgroups_status_goes_where_its_crd_has_it(tmp_path: Path, *, served: bool) -> None:
+    server = PodServer(status_served=served)
+    server.put(GROUP, status={})
+    run(tmp_path, server, submit(RUNNING))
+    assert server.objects[GROUP]["status"] == {"phase": "Running"}
+    assert server.wrote("PATCH", "/podgroups/g/status" if served else "/podgroups/g") == 1
+    assert [each["reason"] for each in events(server)] == ["Scheduled"]
+
+
+def test_a_crd_that_gets_a_status_endpoint_is_noticed(tmp_path: Path) -> None:
+    server = PodServer(status_served=True)
+    server.put(GROUP, status={})
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([RUNNING])
+        assert await writer.drain(20.0)
+        server.status_served = False
+        writer.submit([GroupOrder("ns", "g", "uid-g", {"phase": "Completed"})])
+        assert await writer.drain(20.0)
+
+    run(tmp_path, server, work)
+    assert server.objects[GROUP]["status"] == {"phase": "Completed"}
+
+
+def test_a_podgroup_is_said_to_run_when_its_pods_are_bound(tmp_path: Path) -> None:
+    server = PodServer(choose=first(Fault(done=True, status=200, wait_s=0.1)))
+    server.pod("a")
+    server.pod("b")
+    server.put(GROUP, status={})
+    run(tmp_path, server, submit(bind("a", group="ns/g"), bind("b", group="ns/g"), RUNNING))
+    ends = [path.rsplit("/", 1)[-1] for method, path in server.seen if method in ("POST", "PATCH")]
+    assert sorted(ends[:2]) == ["binding", "binding"]
+    assert sorted(ends[2:]) == ["events", "g"]
+
+
+def test_a_podgroup_whose_bind_failed_is_not_said_to_run(tmp_path: Path) -> None:
+    """Until the engine has answered: with another bind, another status, or nothing."""
+    server = PodServer(choose=first(Fault(status=403)))
+    server.pod("a")
+    server.put(GROUP, status={})
+    pending = GroupOrder("ns", "g", "uid-g", {"phase": "Pending"})
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", group="ns/g"), RUNNING])
+        await until(lambda: writer.stats.bind_failed)
+        writer.submit([])
+        assert await writer.drain(20.0)
+        assert server.objects[GROUP]["status"] == {}
+        assert len(writer.take_outcomes()) == 1
+        assert await writer.drain(20.0)
+        assert server.objects[GROUP]["status"] == {}
+        writer.submit([pending])
+        assert await writer.drain(20.0)
+        assert server.objects[GROUP]["status"] == {"phase": "Pending"}
+        assert not events(server)
+
+    run(tmp_path, server, work)
+
+
+def test_a_podgroup_whose_member_is_placed_again_is_said_to_run_then(tmp_path: Path) -> None:
+    server = PodServer(choose=first(Fault(status=403)))
+    server.pod("a")
+    server.put(GROUP, status={})
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", group="ns/g"), RUNNING])
+        await until(lambda: writer.stats.bind_failed)
+        writer.take_outcomes()
+        writer.submit([bind("a", group="ns/g")])
+        assert await writer.drain(20.0)
+
+    run(tmp_path, server, work)
+    assert server.objects[GROUP]["status"] == {"phase": "Running"}
+
+
+def test_a_queue_loses_what_it_holds_no_more(tmp_path: Path) -> None:
+    server = PodServer()
+    server.put(QUEUE, status={"allocated": {"cpu": "1", "nvidia.com/gpu": "2"}})
+    run(
+        tmp_path,
+        server,
+        submit(QueueOrder("q", "uid-q", {"allocated": {"cpu": "3", "nvidia.com/gpu": None}})),
+    )
+    assert server.objects[QUEUE]["status"] == {"allocated": {"cpu": "3"}}
+    assert server.wrote("PATCH", "/queues/q/status") == 1
+
+
+# -- events -------------------------------------------------------------------------------------
+
+
+def test_an_event_that_repeats_is_counted(tmp_path: Path) -> None:
+    server, clock = PodServer(), Clock()
+    subject = Subject("Pod", "ns", "a", "uid-a")
+
+    async def main() -> None:
+        async with server.api(tmp_path) as api:
+            limits = EventLimits(series_s=0.05)
+            events = Events(api, Reporter("volcano-py"), always, clock, limits)
+            events.note(subject, Note("FailedScheduling", "0/3 nodes", warning=True))
+            await events.flush(5.0)
+            for count in range(9):
+                clock.now += 1.0
+                events.note(subject, Note("FailedScheduling", f"0/{count} nodes", warning=True))
+            await until(lambda: server.wrote("PATCH", ""))
+            await events.lane.quiet()
+            await events.close()
+
+    asyncio.run(main())
+    (event,) = events(server)
+    assert event["series"] == {"count": 10, "lastObservedTime": "2027-01-15T08:00:09.000000Z"}
+    assert len(server.seen) == 2
+
+
+def test_a_new_scheduler_does_not_repeat_the_events_of_the_old_one(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+    for nodes in (3, 4):
+        run(tmp_path, server, submit(refusal("a", f"0/{nodes} nodes are available")))
+    assert len(events(server)) == 1
+    assert "series" not in events(server)[0]
+
+
+def test_a_flood_of_events_is_cut_and_counted(tmp_path: Path) -> None:
+    server = PodServer()
+
+    async def main() -> int:
+        async with server.api(tmp_path) as api:
+            events = Events(api, Reporter("volcano-py"), always, Clock(), EventLimits(waiting=10))
+            for i in range(50):
+                events.note(Subject("Pod", "ns", f"p{i}", f"u{i}"), Note("FailedScheduling", "no"))
+            await events.flush(5.0)
+            await events.close()
+            return events.stats.dropped
+
+    assert asyncio.run(main()) == 40
+    assert len(events(server)) == 10
+
+
+def test_events_are_cut_to_the_length_that_the_api_takes(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+    run(tmp_path, server, submit(refusal("a", "ü" * 3000)))
+    (event,) = events(server)
+    assert len(event["note"].encode()) <= 1024
+    assert event["note"].endswith("ü...")
+
+
+# -- objects with faults ------------------------------------------------------------------------
+
+
+def test_a_node_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
+    server = PodServer()
+    path = "/api/v1/nodes/n1"
+    server.put(path, status={"conditions": [{"type": "Ready", "status": "True"}]})
+    order = ProblemOrder(Subject("Node", "", "n1", "uid-n1"), ("status.allocatable[cpu]: is no amount",))
+    run(tmp_path, server, submit(order, order))
+    run(tmp_path, server, submit(order))
+    said = conditions(server, path)
+    assert said["Ready"]["status"] == "True"
+    assert (said["volcano-py.io/Valid"]["status"], said["volcano-py.io/Valid"]["reason"]) == (
+        "False",
+        "Unreadable",
+    )
+    assert server.wrote("PATCH", "/nodes/n1/status") == 1
+    assert [each["metadata"]["namespace"] for each in events(server)] == ["default"]
+
+
+def test_an_unreadable_pod_that_waits_is_told_so_and_no_autoscaler_is(tmp_path: Path) -> None:
+    server = PodServer()
+    server.pod("a")
+    subject = Subject("Pod", "ns", "a", "uid-a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([ProblemOrder(subject, ("spec: bad",), waits=True)])
+        assert await writer.drain(20.0)
+        said = conditions(server, pod_path("a"))
+        assert said["PodScheduled"]["reason"] == "SchedulerError"
+        assert said["volcano-py.io/Valid"]["message"] == "spec: bad"
+        writer.submit([ProblemOrder(subject, ())])
+        assert await writer.drain(20.0)
+        assert conditions(server, pod_path("a"))["volcano-py.io/Valid"]["status"] == "True"
+
+    run(tmp_path, server, work)
+
+
+def test_a_podgroup_keeps_its_other_conditions(tmp_path: Path) -> None:
+    server = PodServer(choose=first(Fault(status=409), ends="/podgroups/g"))
+    old = {"type": "Unschedulable", "status": "True", "message": "x"}
+    server.put(GROUP, status={"conditions": [old]})
+    subject = Subject("PodGroup", "ns", "g", "uid-g")
+    run(tmp_path, server, submit(ProblemOrder(subject, ("spec.minResources: 2^70 is too much",), used=True)))
+    said = conditions(server, GROUP)
+    assert said["Unschedulable"] == old
+    assert said["volcano-py.io/Valid"]["reason"] == "Doubtful"
+
+
+def test_a_kind_without_conditions_gets_an_event(tmp_path: Path) -> None:
+    server = PodServer()
+    run(tmp_path, server, submit(ProblemOrder(Subject("Queue", "", "q", "uid-q"), ("spec: bad",))))
+    assert [(method, path) for method, path in server.seen] == [
+        ("POST", "/apis/events.k8s.io/v1/namespaces/default/events")
+    ]
