@@ -1,0 +1,174 @@
+"""Claims are bound before their pod, and nobody else waits for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.pod_server import Document, Fault, PodServer, pod_path, until
+from tests.cluster.writing import bind, first, run, submit
+from volcano_py.scheduler.cluster import api as api_module
+from volcano_py.scheduler.cluster import volumes as volumes_module
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, ClaimOrder
+from volcano_py.scheduler.cluster.writer import Writer
+
+CLAIM = "/api/v1/namespaces/ns/persistentvolumeclaims/data"
+VOLUME = "/api/v1/persistentvolumes/pv1"
+SELECTED = "volume.kubernetes.io/selected-node"
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks and backoff as they are, a hundred times faster."""
+    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
+    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
+    monkeypatch.setattr(volumes_module, "_FIRST_LOOK_S", 0.002)
+    monkeypatch.setattr(volumes_module, "_LONGEST_LOOK_S", 0.01)
+
+
+def cluster(choose: Callable[[str, str], Fault | None] | None = None) -> PodServer:
+    """A pod with a claim that waits, and a free volume."""
+    server = PodServer() if choose is None else PodServer(choose=choose)
+    server.pod("a")
+    server.put(CLAIM, spec={}, status={"phase": "Pending"})
+    server.put(VOLUME, spec={}, status={"phase": "Available"})
+    return server
+
+
+def bound(server: PodServer, volume: str = "pv1") -> None:
+    server.objects[CLAIM]["spec"]["volumeName"] = volume
+    server.objects[CLAIM]["status"]["phase"] = "Bound"
+
+
+def annotations(server: PodServer, path: str) -> Document:
+    found: Document = server.objects[path]["metadata"].get("annotations") or {}
+    return found
+
+
+@pytest.mark.parametrize("fault", [None, Fault(), Fault(done=True), Fault(status=409), Fault(status=503)])
+def test_a_chosen_volume_is_kept_for_its_claim_and_then_the_pod_is_bound(
+    tmp_path: Path, fault: Fault | None
+) -> None:
+    server = cluster(first(*[fault] * bool(fault), ends="/pv1"))  # type: ignore[list-item]
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", claims=(ClaimOrder("data", "pv1"),))])
+        await until(lambda: "claimRef" in server.objects[VOLUME]["spec"])
+        assert not server.bound
+        bound(server)
+        assert await writer.drain(20.0)
+
+    assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
+    owner = server.objects[VOLUME]["spec"]["claimRef"]
+    assert (owner["kind"], owner["namespace"], owner["name"], owner["uid"]) == (
+        "PersistentVolumeClaim",
+        "ns",
+        "data",
+        "uid-data",
+    )
+    assert annotations(server, VOLUME) == {"pv.kubernetes.io/bound-by-controller": "yes"}
+
+
+def test_a_volume_is_made_on_the_pods_node_and_then_the_pod_is_bound(tmp_path: Path) -> None:
+    server = cluster()
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", "n7", claims=(ClaimOrder("data"),))])
+        await until(lambda: annotations(server, CLAIM).get(SELECTED) == "n7")
+        assert not server.bound
+        bound(server, "made")
+        assert await writer.drain(20.0)
+
+    assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
+    assert server.objects[pod_path("a")]["spec"]["nodeName"] == "n7"
+
+
+def test_a_claim_that_is_bound_already_costs_one_look(tmp_path: Path) -> None:
+    server = cluster()
+    bound(server)
+    run(tmp_path, server, submit(bind("a", claims=(ClaimOrder("data", "pv1"),))))
+    assert [method for method, _ in server.seen] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize("volume", ["", "pv1"])
+def test_a_claim_that_is_not_bound_in_time_ends_the_bind_and_is_free_again(
+    tmp_path: Path, volume: str
+) -> None:
+    server = cluster()
+    order = bind("a", claims=(ClaimOrder("data", volume),))
+    (outcome,) = run(tmp_path, server, submit(order), claims_wait_s=0.1)
+    assert isinstance(outcome, BindFailed)
+    assert outcome.trouble == "volumes"
+    assert "claims not bound: data" in outcome.why
+    assert not server.bound
+    assert annotations(server, CLAIM) == {}
+    assert annotations(server, VOLUME) == {}
+    assert "claimRef" not in server.objects[VOLUME]["spec"]
+
+
+def test_a_volume_that_somebody_took_ends_the_bind(tmp_path: Path) -> None:
+    server = cluster()
+    server.objects[VOLUME]["spec"]["claimRef"] = {"namespace": "ns", "name": "other", "uid": "x"}
+    (outcome,) = run(tmp_path, server, submit(bind("a", claims=(ClaimOrder("data", "pv1"),))))
+    assert isinstance(outcome, BindFailed)
+    assert outcome.why == "volume pv1 was taken by ns/other"
+    assert server.objects[VOLUME]["spec"]["claimRef"]["name"] == "other"
+
+
+def test_a_provisioner_that_gives_up_ends_the_bind(tmp_path: Path) -> None:
+    """It takes the node off the claim, so that another one may be chosen."""
+    server = cluster()
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", claims=(ClaimOrder("data"),))])
+        await until(lambda: SELECTED in annotations(server, CLAIM))
+        del server.objects[CLAIM]["metadata"]["annotations"][SELECTED]
+        assert await writer.drain(20.0)
+
+    (outcome,) = run(tmp_path, server, work)
+    assert isinstance(outcome, BindFailed)
+    assert "made no volume for node n1" in outcome.why
+
+
+def test_a_claim_made_for_the_pod_may_come_later(tmp_path: Path) -> None:
+    server = cluster()
+    claim = server.objects.pop(CLAIM)
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", claims=(ClaimOrder("data", "pv1"),))])
+        await until(lambda: server.wrote("GET", "/data") > 1)
+        server.objects[CLAIM] = claim
+        bound(server)
+        assert await writer.drain(20.0)
+
+    assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
+
+
+def test_many_pods_that_wait_for_claims_hold_nobody_up(tmp_path: Path) -> None:
+    server = cluster()
+    for i in range(100):
+        server.pod(f"w{i}")
+        server.pod(f"p{i}")
+    waiting = [bind(f"w{i}", claims=(ClaimOrder("data"),)) for i in range(100)]
+    others = [bind(f"p{i}") for i in range(100)]
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([*waiting, *others])
+        await until(lambda: writer.stats.bound == 100, 5.0)
+        assert writer.stats.binding == 100
+
+    outcomes = run(tmp_path, server, work, in_flight=4)
+    assert {each.trouble for each in outcomes if isinstance(each, BindFailed)} == {"closed"}
+    assert len(outcomes) == 200
+
+
+def test_who_is_not_the_leader_keeps_no_volume(tmp_path: Path) -> None:
+    server = cluster()
+    order = bind("a", claims=(ClaimOrder("data", "pv1"),))
+    (outcome,) = run(tmp_path, server, submit(order), fence=lambda: False)
+    assert isinstance(outcome, BindFailed)
+    assert outcome.trouble == "fenced"
+    assert server.seen == []
