@@ -23,7 +23,7 @@ class QueueController:
     name: Final = "queue"
 
     def __init__(self, seen: Observed, clock: Callable[[], float], counts_every_s: float = 1.0) -> None:
-        """*clock*: seconds that never go back; *counts_every_s*: shortest time between two writes of counts."""
+        """*clock*: seconds that never go back; *counts_every_s*: between two writes of counts at least."""
         self._seen, self._clock, self._counts_every_s = seen, clock, counts_every_s
         self._written: dict[str, float] = {}
 
