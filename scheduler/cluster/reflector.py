@@ -28,8 +28,9 @@ __all__ = ["Change", "KindStats", "Pace", "Reflector"]
 
 # Lists in pages that expire this often in a row are asked for whole: it is slow here, not the server's fault.
 _EXPIRED_PAGES: Final = 2
-# Bounds one page; a list without pages of a large cluster takes its time.
-_PAGE_S: Final = 300.0
+# Bound one page, and a list without pages: that of a large cluster takes its time.
+_PAGE_S: Final = 60.0
+_WHOLE_S: Final = 600.0
 # A watch that ends sooner without a line was no watch.
 _SHORT_S: Final = 1.0
 
@@ -212,7 +213,9 @@ class Reflector:
         seen: set[str] = set()
         query = {**self._select, "limit": str(size)} if size else self._select
         while True:
-            body = await self._api.call("GET", self.resource.path(), query=query, timeout_s=_PAGE_S)
+            body = await self._api.call(
+                "GET", self.resource.path(), query=query, timeout_s=_PAGE_S if size else _WHOLE_S
+            )
             page = self._reader.page(body)
             for one in page.items:
                 seen.add(one.key)
