@@ -65,8 +65,11 @@ class _Logs:
             )
         body = _text(pod, container, request)
         if request.query.get("follow") != "true":
-            return web.Response(body=body, content_type="text/plain")
+            whole = web.Response(body=body, content_type="text/plain")
+            whole.force_close()
+            return whole
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.force_close()  # a server that keeps connections would hold up our end
         await response.prepare(request)
         await response.write(body)
         while self._runs(pod):

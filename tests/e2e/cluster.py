@@ -145,7 +145,7 @@ class Cluster(Live):
         found = self.list("CustomResourceDefinition").values()
         return all(
             any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-            for conditions in (item.get("status", {}).get("conditions", []) for item in found)
+            for conditions in (item.get("status", {}).get("conditions") or () for item in found)
         )
 
     def _has_service_account(self) -> bool:

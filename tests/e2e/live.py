@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
 
 T = TypeVar("T")
@@ -51,6 +53,10 @@ class Live:
 
         self.call(begin())
 
+    def end_background(self) -> None:
+        """Cancel the background work, and return when it has ended."""
+        self.call(self._end_background())
+
     def create(self, *documents: Document) -> None:
         """Create *documents*, many at a time."""
         self.call(_all(self._create(document) for document in documents))
@@ -67,8 +73,9 @@ class Live:
 
     def list(self, kind: str, **query: str) -> dict[str, Document]:
         """All objects of *kind* by key."""
-        items = self.call(self.api.get(RESOURCES[kind].path(), **query))["items"]
-        return {key_of(item): item for item in items}
+        # A server that has just been given its custom kinds says 429 for a moment.
+        answer = self.call(self.api.call("GET", RESOURCES[kind].path(), query=query, tries=TRIES))
+        return {key_of(item): item for item in msgspec.json.decode(answer)["items"] or ()}
 
     def patch(self, kind: str, key: str, change: Document, *, sub: str = "") -> Document:
         """Merge *change* into the object."""
@@ -103,10 +110,15 @@ class Live:
         await self.api.call("POST", path, body=document, tries=TRIES)
 
     async def _end(self) -> None:
+        await self._end_background()
+        await self.api.close()
+        await asyncio.sleep(0.1)  # TLS connections end a few turns of the loop after they were closed
+
+    async def _end_background(self) -> None:
         for each in self._background:
             each.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        await self.api.close()
+        self._background = []
 
 
 def key_of(document: Document) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from volcano_py.simulator.kubelet.nodes import PRETEND_LABEL
+
 Document = dict[str, Any]
 
 GROUP = "scheduling.k8s.io/group-name"
@@ -17,10 +19,11 @@ def namespace(name: str) -> Document:
 def node(name: str, *, cpu: str = "8", memory: str = "32Gi", pods: str = "110", **more: Any) -> Document:
     """A node; *more* goes into its metadata."""
     amounts = {"cpu": cpu, "memory": memory, "pods": pods}
+    labels = {"kubernetes.io/hostname": name, PRETEND_LABEL: "true"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}, **more},
+        "metadata": {"name": name, "labels": labels, **more},
         "status": {
             "allocatable": amounts,
             "capacity": amounts,

@@ -1,0 +1,162 @@
+"""Pretend kubelets on both servers: pods run, end, leave and speak as their scripts say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import Any
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.live import Document
+from tests.e2e.programs import need
+from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape
+from volcano_py.simulator.kubelet.play import play
+
+NOTES = "playground.volcano-py.io/"
+
+
+def play_nodes(cluster: Cluster, count: int = 2, shape: NodeShape | None = None) -> None:
+    cluster.background(play(cluster.api, count, shape))
+    cluster.until(lambda: len(cluster.list("Node")) == count, what="nodes")
+
+
+def bound_pod(cluster: Cluster, name: str, notes: dict[str, str] | None = None, **spec: Any) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": cluster.space,
+            "annotations": {NOTES + key: value for key, value in (notes or {}).items()},
+        },
+        "spec": {
+            "nodeName": "node-0",
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "busybox"}],
+            **spec,
+        },
+    }
+
+
+def phase(cluster: Cluster, name: str) -> str:
+    pod = cluster.get("Pod", f"{cluster.space}/{name}") or {}
+    return str(pod.get("status", {}).get("phase", "gone"))
+
+
+def until_phase(cluster: Cluster, name: str, wanted: str) -> Document:
+    cluster.until(lambda: phase(cluster, name) == wanted, what=f"{name} {wanted}")
+    return cluster.get("Pod", f"{cluster.space}/{name}") or {}
+
+
+def kubectl(cluster: Cluster, *words: str) -> str:
+    command = [str(need("kubectl")), "-n", cluster.space, *words]
+    env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_pod_runs_until_it_is_deleted(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    cluster.create(bound_pod(cluster, "a"))
+    pod = until_phase(cluster, "a", "Running")
+    ready = {one["type"]: one["status"] for one in pod["status"]["conditions"]}
+    assert ready["Ready"] == ready["ContainersReady"] == "True"
+    assert pod["status"]["podIP"].startswith("10.")
+    cluster.delete("Pod", f"{cluster.space}/a")
+    cluster.until_gone("Pod", f"{cluster.space}/a")
+
+
+def test_scripts_end_pods_as_they_say(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    sleeper = [{"name": "main", "image": "busybox", "command": ["sleep", "1"]}]
+    cluster.create(
+        bound_pod(cluster, "good", {"run-seconds": "1"}),
+        bound_pod(cluster, "bad", {"exit-code": "3", "start-delay-seconds": "1"}),
+        bound_pod(cluster, "sleeper", containers=sleeper),
+        bound_pod(cluster, "junk", {"run-seconds": "soon"}),
+    )
+    until_phase(cluster, "good", "Succeeded")
+    until_phase(cluster, "sleeper", "Succeeded")
+    bad = until_phase(cluster, "bad", "Failed")
+    assert bad["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    junk = until_phase(cluster, "junk", "Failed")
+    assert "'soon' is not a number of seconds" in junk["status"]["message"]
+
+
+def test_conditions_of_others_outlive_what_kubelets_write(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    cluster.create(bound_pod(cluster, "a", {"start-delay-seconds": "1", "run-seconds": "1"}))
+    mark = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    cluster.call(
+        cluster.api.patch(
+            f"/api/v1/namespaces/{cluster.space}/pods/a/status",
+            {"status": {"conditions": [mark]}},
+            kind="strategic",
+        )
+    )
+    until_phase(cluster, "a", "Succeeded")
+    assert cluster.condition("Pod", f"{cluster.space}/a", "DisruptionTarget") is not None
+
+
+def test_a_stubborn_pod_stays_for_its_grace(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    pod = bound_pod(cluster, "a", {"ignore-sigterm-seconds": "60"}, terminationGracePeriodSeconds=2)
+    cluster.create(pod)
+    until_phase(cluster, "a", "Running")
+    begun = time.monotonic()
+    cluster.delete("Pod", f"{cluster.space}/a")
+    cluster.until_gone("Pod", f"{cluster.space}/a")
+    assert 1.0 <= time.monotonic() - begun < 20
+
+
+def test_kubelets_that_start_anew_go_on_where_the_last_ones_stopped(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    cluster.create(bound_pod(cluster, "a", {"run-seconds": "3"}), bound_pod(cluster, "b"))
+    before = {name: until_phase(cluster, name, "Running") for name in ("a", "b")}
+    cluster.end_background()
+    play_nodes(cluster)
+    until_phase(cluster, "a", "Succeeded")
+    after = cluster.get("Pod", f"{cluster.space}/b") or {}
+    assert after["status"] == before["b"]["status"], "nothing is written twice"
+
+
+def test_pods_of_nodes_that_are_not_pretended_are_left_alone(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "other"}})
+    cluster.create(bound_pod(cluster, "theirs", nodeName="other"), bound_pod(cluster, "ours"))
+    until_phase(cluster, "ours", "Running")
+    assert phase(cluster, "theirs") == "Pending"
+    cluster.patch("Node", "other", {"metadata": {"labels": {NOTES + "pretend": "true"}}})
+    until_phase(cluster, "theirs", "Running")
+
+
+def test_nodes_report_cards_and_carry_no_taint(cluster: Cluster) -> None:
+    shape = NodeShape(cards=CardShape(count=4, memory_mib=24000, slots=5), zones=2)
+    play_nodes(cluster, 3, shape)
+    cluster.until(lambda: all(map(_is_ready, cluster.list("Node").values())), what="nodes ready")
+    nodes = cluster.list("Node")
+    assert [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes.values()] == [
+        "zone-a", "zone-b", "zone-a",
+    ]  # fmt: skip
+    for node in nodes.values():
+        assert not node["spec"].get("taints")
+        assert node["status"]["allocatable"]["nvidia.com/gpu"] == "20"
+        assert '"devmem": 24000' in node["metadata"]["annotations"]["hami.io/node-nvidia-register"]
+
+
+def test_kubectl_reads_logs(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    talker = [{"name": "main", "image": "busybox", "command": ["sh", "-c", "echo one; echo two; sleep 2"]}]
+    cluster.create(bound_pod(cluster, "a", containers=talker))
+    until_phase(cluster, "a", "Running")
+    assert kubectl(cluster, "logs", "a") == "one\ntwo\n"
+    assert kubectl(cluster, "logs", "a", "--tail", "1") == "two\n"
+    assert kubectl(cluster, "logs", "a", "--follow") == "one\ntwo\n"
+    assert phase(cluster, "a") == "Succeeded"
+
+
+def _is_ready(node: Document) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
