@@ -45,11 +45,18 @@ _decode: Final = msgspec.json.decode
 
 
 class Api:
-    """One API server, as one identity."""
+    """One API server, as one identity.
+
+    Attributes:
+        server: its address.
+        namespace: where objects go that name none.
+        server_date: what the server's clock said with its latest answer (RFC 9110); "" before one.
+    """
 
     def __init__(self, access: Access, *, agent: str = "volcano-py") -> None:
         self.server: str = access.pool.configuration.host.rstrip("/")
         self.namespace = access.namespace
+        self.server_date = ""
         self._access = access
         self._session = access.pool.open()
         # Within a cluster bandwidth is cheaper than the processor time of both ends.
@@ -211,6 +218,7 @@ class Api:
             if answer.status == 401 and await self._access.refused():
                 answer.release()
                 answer = await self._request(method, url, headers, options)
+            self.server_date = answer.headers.get("Date", "")
             async with answer:
                 if answer.status >= 400:
                     raise api_error(answer.status, answer.headers, await answer.read(), f"{method} {path}")

@@ -1,0 +1,93 @@
+"""Gangs that can never start: the empty cluster, or their queue, holds fewer members than they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
+from volcano_py.crds.quantity import format_base
+from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.groups import COMPLETED
+from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.resources import UNLIMITED, Ints, pad
+
+
+def check(evidence: Evidence) -> Iterator[Finding]:
+    """One finding a PodGroup."""
+    state = evidence.engine.state
+    for job in state.jobs.live():
+        waits = job.group is not None and job.phase != COMPLETED and job.ready() < job.min_member
+        if waits:
+            yield from _never(state, job)
+
+
+def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
+    fix = f"lower spec.minMember or what its pods ask for (PodGroup {job.key})"
+    if job.tasks:
+        rows = {int(state.tasks.klass[task]) for task in job.tasks}
+        # The smallest of everything its pods ask: whoever needs more fits even less often.
+        request: Ints = np.min([state.classes[row].request for row in rows], axis=0)
+        charge: Ints = np.min([state.classes[row].charge for row in rows], axis=0)
+        fits = _in_cluster(state, request)
+        if fits < job.min_member:
+            told = f"needs {job.min_member} pods at once; the cluster, if it were empty, holds {fits} of them"
+            told += "".join(f"; {what}" for what in _too_much(state, request))
+            yield Finding("error", f"PodGroup {job.key}", told, fix)
+        yield from _in_queues(state, job, charge, fix)
+    if job.min_resources is not None:
+        yield from _minimum(state, job, fix)
+
+
+def _in_cluster(state: ClusterState, request: Ints) -> int:
+    """How many pods of *request* (R,) all nodes hold when nothing else runs."""
+    columns = np.flatnonzero(request)
+    nodes = state.nodes.allocatable[state.nodes.live][:, columns]
+    if nodes.shape[0] == 0:
+        return 0
+    return int((np.maximum(nodes, 0) // request[columns]).min(axis=1).sum())
+
+
+def _too_much(state: ClusterState, request: Ints) -> Iterator[str]:
+    """Resources of which one pod asks more than any node has."""
+    largest = state.nodes.allocatable[state.nodes.live].max(axis=0, initial=0)
+    for column in np.flatnonzero(request > largest).tolist():
+        name = state.vocabulary.names[column]
+        most, asked = (format_base(name, int(amounts[column])) for amounts in (largest, request))
+        yield f"one asks {asked} {name}, and no node has more than {most}"
+
+
+def _in_queues(state: ClusterState, job: Job, charge: Ints, fix: str) -> Iterator[Finding]:
+    """The first queue on its path that can never hold the gang."""
+    columns = np.flatnonzero(charge)
+    for row in state.queues[job.queue].path if job.queue >= 0 else ():
+        most = state.queues.capability[row, columns]
+        counts = np.where(most < UNLIMITED, most // charge[columns], job.min_member)
+        at = int(counts.argmin())
+        if counts[at] < job.min_member:
+            name = state.vocabulary.names[int(columns[at])]
+            told = (
+                f"needs {job.min_member} pods at once; queue {state.queues[row].name} holds "
+                f"{int(counts[at])} of them, its max is {format_base(name, int(most[at]))} {name}"
+            )
+            yield Finding("error", f"PodGroup {job.key}", told, f"{fix}, or raise the queue's max")
+            return
+
+
+def _minimum(state: ClusterState, job: Job, fix: str) -> Iterator[Finding]:
+    """Its minResources against everything there is."""
+    if job.min_resources is None:
+        return
+    asked = pad(job.min_resources, state.vocabulary.width)
+    total = state.nodes.allocatable[state.nodes.live].sum(axis=0)
+    over = np.flatnonzero((asked > total) & (asked > 0))
+    if len(over):
+        name = state.vocabulary.names[int(over[0])]
+        told = (
+            f"spec.minResources asks {format_base(name, int(asked[over[0]]))} {name}; all nodes together "
+            f"have {format_base(name, int(total[over[0]]))}"
+        )
+        yield Finding(
+            "error", f"PodGroup {job.key}", told, fix.replace("spec.minMember", "spec.minResources")
+        )

@@ -1,0 +1,89 @@
+"""Everything the checks look at, read once. Nothing is written; reviews of rights only ask."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Final
+
+from volcano_py.cli.vcctl.cluster import Cluster, CommandError
+from volcano_py.cli.vcctl.doctor.finding import Document, Evidence
+from volcano_py.cli.vcctl.doctor.rights import denied_rights
+from volcano_py.cli.vcctl.live_config import scheduler_config
+from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
+from volcano_py.scheduler.engine import Engine
+
+MORE_KINDS: Final = ("CustomResourceDefinition", "Lease", "DaemonSet")
+EVENTS: Final = ("Scheduled", "FailedScheduling")
+"""Events that only a living scheduler writes."""
+
+
+async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
+    """The evidence. Raises ``CommandError`` where the configuration can't be carried out."""
+    source = await scheduler_config(cluster, conf)
+    now = time.time()
+    objects: dict[str, list[Document]] = {}
+    unread: dict[str, str] = {}
+    kinds = (*ENGINE_KINDS, *MORE_KINDS)
+    for kind, found in zip(
+        kinds, await asyncio.gather(*(_every(cluster, kind) for kind in kinds)), strict=True
+    ):
+        if isinstance(found, str):
+            unread[kind] = found
+        else:
+            objects[kind] = found
+    server_now = server_clock(cluster.api.server_date)
+    objects["Event"] = await _events(cluster)
+    rights, why = await denied_rights(cluster)
+    if why:
+        unread["rights"] = why
+    engine = Engine(source.config)
+    for kind in ENGINE_KINDS:
+        feed(engine, objects.get(kind, ()))
+    result = engine.cycle(time.time())
+    taken = time.time() if server_now is not None else now
+    return Evidence(objects, engine, result, taken, server_now, rights, unread)
+
+
+def feed(engine: Engine, documents: Iterable[Document]) -> None:
+    """Let *engine* take in *documents*; those that are wrong are marked in its state."""
+    for document in documents:
+        engine.apply(document)
+
+
+def server_clock(date: str) -> float | None:
+    """The clock in a ``Date`` header, epoch seconds; None where there is none."""
+    try:
+        return parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return None
+
+
+async def _every(cluster: Cluster, kind: str) -> list[Document] | str:
+    """All objects of *kind*, or why they can't be read."""
+    try:
+        return await cluster.every(kind)
+    except CommandError as error:
+        return str(error)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return error.message
+
+
+async def _events(cluster: Cluster) -> list[Document]:
+    """Some recent events of schedulers: which of them are alive, not what they say."""
+    found: list[Document] = []
+    for reason in EVENTS:
+        try:
+            answer = await cluster.api.get("/api/v1/events", fieldSelector=f"reason={reason}", limit="500")
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            continue
+        found += answer.get("items") or []
+    return found
