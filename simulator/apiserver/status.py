@@ -105,7 +105,8 @@ def invalid(kind: ServedKind, name: str, causes: Iterable[Cause]) -> Refused:
     said = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     details = _details(kind, name, kind.kind)
     details["causes"] = [cause._asdict() for cause in causes]
-    return Refused(422, "Invalid", f'{kind.kind} "{name}" is invalid: {said}', details=details)
+    called = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return Refused(422, "Invalid", f'{called} "{name}" is invalid: {said}', details=details)
 
 
 def bad_request(message: str) -> Refused:
@@ -125,15 +126,10 @@ def too_large_version(asked: int, current: int) -> Refused:
     return Refused(504, "Timeout", f"Timeout: {message}", details={"causes": [cause], "retryAfterSeconds": 1})
 
 
-def not_allowed(method: str, kind: ServedKind) -> Refused:
+def not_allowed() -> Refused:
     """405: the resource has no such verb."""
-    del method
-    return Refused(
-        405,
-        "MethodNotAllowed",
-        "the server does not allow this method on the requested resource",
-        details=_details(kind, ""),
-    )
+    message = "the server does not allow this method on the requested resource"
+    return Refused(405, "MethodNotAllowed", message)
 
 
 def unknown_resource() -> Refused:

@@ -8,6 +8,7 @@ from functools import cached_property
 from volcano_py.simulator.apiserver.schema.builtin_reading import struct_reader
 from volcano_py.simulator.apiserver.schema.builtin_shapes import struct_shape
 from volcano_py.simulator.apiserver.schema.checks import CHECKS
+from volcano_py.simulator.apiserver.schema.definitions import fill_names
 from volcano_py.simulator.apiserver.schema.kinds import (
     Document,
     Invalid,
@@ -68,7 +69,9 @@ class BuiltinKind(ServedKind):
         return dropped
 
     def default(self, document: Document) -> None:
-        """Nothing: defaults of built-in kinds are no matter of a schema."""
+        """Complete a definition's names; defaults of other built-in kinds are no matter of a schema."""
+        if self.kind == "CustomResourceDefinition":
+            fill_names(document)
 
     def check(self, new: Document, old: Document | None, subresource: str) -> None:
         """Hold the object against what the real server asks of its kind.

@@ -31,14 +31,12 @@ def status_of(document: Document, kinds: Iterable[ServedKind], now: str) -> Docu
     before: Mapping[str, Any] = document.get("status") or {}
     bucket = f"{spec['names']['plural']}.{spec['group']}"
     others = [kind for kind in kinds if kind.group == spec["group"] and kind.bucket != bucket]
-    conflict = _conflict(spec["names"], others)
+    accepted, conflict = _accepted(spec["names"], before.get("acceptedNames") or {}, others)
     stored = list(before.get("storedVersions") or ())
     stored += [one["name"] for one in spec["versions"] if one["storage"] and one["name"] not in stored]
     return {
         "conditions": _conditions(before.get("conditions") or (), conflict, now),
-        "acceptedNames": dict(before.get("acceptedNames") or {"plural": "", "kind": ""})
-        if conflict
-        else spec["names"],
+        "acceptedNames": accepted,
         "storedVersions": stored,
     }
 
@@ -50,20 +48,39 @@ def is_established(status: Mapping[str, Any]) -> bool:
     )
 
 
-def _conflict(names: Mapping[str, Any], others: Iterable[ServedKind]) -> tuple[str, str] | None:
-    """Reason and message where another kind of the group has one of the names."""
+def _accepted(
+    names: Mapping[str, Any], before: Mapping[str, Any], others: Iterable[ServedKind]
+) -> tuple[Document, tuple[str, str] | None]:
+    """The names that nobody else has, and reason and message of the last one that somebody has."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:
         resources |= {other.plural, other.singular, *other.names.short}
         kinds |= {other.kind, other.list_kind}
+    accepted: Document = {"plural": "", "kind": "", **before}
+    conflict: tuple[str, str] | None = None
     for field, reason in _CONFLICTS.items():
         value = names.get(field)
         taken = kinds if field in ("kind", "listKind") else resources
-        for name in value if isinstance(value, list) else [value]:
-            if name in taken:
-                return reason, f'"{name}" is already in use'
-    return None
+        clash = [name for name in (value if isinstance(value, list) else [value]) if name in taken]
+        if clash:
+            conflict = reason, f'"{clash[0]}" is already in use'
+        elif value:
+            accepted[field] = value
+    if names.get("categories"):
+        accepted["categories"] = names["categories"]
+    return accepted, conflict
+
+
+def fill_names(document: Document) -> None:
+    """Names that follow from the others, and how versions are converted, in place."""
+    spec: Document = document.get("spec") or {}
+    names: Document = spec.get("names") or {}
+    if kind := names.get("kind"):
+        names.setdefault("singular", kind.lower())
+        names.setdefault("listKind", f"{kind}List")
+    if spec and not spec.get("conversion"):
+        spec["conversion"] = {"strategy": "None"}
 
 
 def _conditions(

@@ -9,7 +9,7 @@ from typing import Any
 from volcano_py.simulator.apiserver.schema.answers import Answer, Answers
 from volcano_py.simulator.apiserver.schema.builtin import builtin_kinds
 from volcano_py.simulator.apiserver.schema.custom import kinds_of
-from volcano_py.simulator.apiserver.schema.definitions import status_of
+from volcano_py.simulator.apiserver.schema.definitions import is_established, status_of
 from volcano_py.simulator.apiserver.schema.kinds import Document, ServedKind
 from volcano_py.simulator.apiserver.schema.tables.rendering import table
 from volcano_py.simulator.apiserver.schema.versions import version_order
@@ -52,12 +52,15 @@ class Registry:
         """Serve what a definition says, from now on.
 
         Args:
-            document: The CustomResourceDefinition as stored.
+            document: The CustomResourceDefinition as stored. While another kind has one of its names, it
+                is not served.
         """
         name = document["metadata"]["name"]
         if name in self._definitions and self._definitions[name]["spec"] == document["spec"]:
             return
         self.drop_crd(name)
+        if not is_established(self.crd_status(document)):
+            return
         self._definitions[name] = document
         for kind in kinds_of(document):
             self._add(kind)

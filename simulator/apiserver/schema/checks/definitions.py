@@ -37,7 +37,7 @@ def crd_faults(new: Document, old: Document | None, subresource: str) -> Iterato
     spec = new.get("spec") or {}
     names = spec.get("names") or {}
     plural, group = names.get("plural", ""), spec.get("group", "")
-    if new["metadata"].get("name") != f"{plural}.{group}":
+    if old is None and new["metadata"].get("name") != f"{plural}.{group}":
         yield invalid(
             "metadata.name", new["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group'
         )

@@ -175,26 +175,23 @@ def limit_range_faults(new: Document, old: Document | None, subresource: str) ->
 
 def event_faults(new: Document, old: Document | None, subresource: str) -> Iterator[Cause]:
     """An event stands in the namespace of what it is about; one with an event time is complete."""
-    namespace = new["metadata"].get("namespace", "")
-    about = (new.get("involvedObject") or {}).get("namespace", "")
-    if about and about != namespace:
-        yield invalid("involvedObject.namespace", about, "does not match event.namespace")
-    if old is None and new.get("eventTime"):
-        for name in ("reportingComponent", "reportingInstance", "action", "reason"):
-            if not new.get(name):
-                yield required(name if name != "reportingComponent" else "reportingController")
+    yield from _event_faults(new, old, new.get("involvedObject") or {}, "reportingComponent")
 
 
 def new_event_faults(new: Document, old: Document | None, subresource: str) -> Iterator[Cause]:
-    """An event of events.k8s.io is complete from the start."""
-    if old is not None:
-        return
-    namespace = new["metadata"].get("namespace", "")
-    about = (new.get("regarding") or {}).get("namespace", "")
-    if about and about != namespace:
-        yield invalid("involvedObject.namespace", about, "does not match event.namespace")
-    for name in ("eventTime", "reportingController", "reportingInstance", "action", "reason"):
-        if not new.get(name):
-            yield required(name)
-    if new.get("type") not in ("Normal", "Warning"):
+    """An event of events.k8s.io, which has an event time."""
+    yield from _event_faults(new, old, new.get("regarding") or {}, "reportingController")
+    if old is None and not new.get("eventTime"):
+        yield required("eventTime")
+    if old is None and new.get("type") not in ("Normal", "Warning"):
         yield invalid("type", new.get("type", ""), f"has invalid value: {new.get('type', '')}")
+
+
+def _event_faults(new: Document, old: Document | None, about: Document, reporter: str) -> Iterator[Cause]:
+    namespace = about.get("namespace", "")
+    if namespace and namespace != new["metadata"].get("namespace", ""):
+        yield invalid("involvedObject.namespace", namespace, "does not match event.namespace")
+    if old is None and new.get("eventTime"):
+        for name in (reporter, "reportingInstance", "action", "reason"):
+            if not new.get(name):
+                yield required("reportingController" if name == reporter else name)

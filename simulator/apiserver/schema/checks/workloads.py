@@ -25,7 +25,7 @@ _JOB_NUMBERS = (
     "backoffLimit",
     "ttlSecondsAfterFinished",
 )
-_JOB_POLICIES = ("OnFailure", "Never")
+_ANY_POLICY = ("Always", "OnFailure", "Never")
 _MACROS = frozenset({"@annually", "@daily", "@hourly", "@midnight", "@monthly", "@weekly", "@yearly"})
 
 
@@ -54,7 +54,7 @@ def _job_spec_faults(spec: Part, field: str) -> Iterator[Cause]:
     if mode == "Indexed" and spec.get("completions") is None:
         yield required(f"{field}.completions", "when completion mode is Indexed")
     template = spec.get("template") or {}
-    yield from template_faults(template, f"{field}.template", _JOB_POLICIES)
+    yield from template_faults(template, f"{field}.template", _ANY_POLICY)
     if (template.get("spec") or {}).get("restartPolicy") in (None, "", "Always"):
         at = f"{field}.template.spec.restartPolicy"
         yield required(at, 'valid values: "OnFailure", "Never"')
