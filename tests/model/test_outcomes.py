@@ -205,3 +205,93 @@ def test_a_gate_of_the_pods_own_stays_shut_when_its_wait_is_over() -> None:
     assert not made.cycle(9000.0).decisions
     made.apply(pod("p", "g"))
     assert [one.kind for one in made.cycle(9001.0).decisions] == ["bind"]
+
+
+# -- volumes ------------------------------------------------------------------------------------
+
+WITH_VOLUMES = "actions: allocate\ntiers:\n- plugins: [{name: predicates}]\n"
+
+
+def volume(name: str, size: str, **spec: Any) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": size},
+            "storageClassName": "slow",
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def claim(name: str, bound_to: str = "") -> Document:
+    spec: Document = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "slow",
+        **({"volumeName": bound_to} if bound_to else {}),
+    }
+    meta = {"name": name, "namespace": "ml"}
+    status = {"phase": "Bound" if bound_to else "Pending"}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": meta,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def taken(made: Engine) -> dict[str, str]:
+    return {key: name for plugin in made.plugins for key, name in plugin.volumes_taken().items()}
+
+
+def with_claims() -> Engine:
+    """An engine that has just bound a pod whose claim gets the only free volume."""
+    slow = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "slow"},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    named = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    made = engine(
+        *(node("n0"), slow, volume("large", "9Gi"), claim("data"), claim("more")),
+        *(group("g"), pod("p", "g", volumes=named)),
+        config=WITH_VOLUMES,
+    )
+    assert [one.kind for one in made.cycle(1000.0).decisions] == ["bind"]
+    assert taken(made) == {"ml/data": "large"}
+    made.state.volumes.pin("ml/p", taken(made))
+    return made
+
+
+def test_a_volume_that_was_ordered_is_kept_though_a_better_one_comes() -> None:
+    made = with_claims()
+    made.apply(volume("small", "1Gi"))
+    made.apply(
+        labelled(pod("p", "g", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]))
+    )
+    assert taken(made) == {"ml/data": "large"}
+    named = [{"name": "more", "persistentVolumeClaim": {"claimName": "more"}}]
+    made.apply(group("h"))
+    made.apply(pod("q", "h", volumes=named))
+    assert [one.pod for one in made.cycle(1001.0).decisions] == ["ml/q"]
+    assert taken(made) == {"ml/data": "large", "ml/more": "small"}
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_bind_that_ended_keeps_no_volume(*, done: bool) -> None:
+    made = with_claims()
+    if done:
+        settle(made.state, BindDone("ml/p", uid_of(made, "ml/p"), "n0", "ml/g", 0.1))
+        made.apply(volume("large", "9Gi", claimRef={"namespace": "ml", "name": "data"}))
+        made.apply(claim("data", "large"))
+    else:
+        bind_failed(made, "ml/p", "volumes")
+    assert not made.state.volumes.pinned
+    assert taken(made) == {}
