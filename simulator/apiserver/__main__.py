@@ -19,7 +19,9 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="An API server for trying and testing, on 127.0.0.1.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--data", type=Path, default=None, help="folder to keep objects in")
+    parser.add_argument(
+        "--data", "--data-dir", dest="data", type=Path, default=None, help="folder to keep objects in"
+    )
     parser.add_argument("--kubeconfig", type=Path, required=True, help="file to write")
     parser.add_argument("--no-crds", action="store_true", help="leave out this project's definitions")
     parser.add_argument(

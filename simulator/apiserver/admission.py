@@ -62,7 +62,6 @@ def _admit_account(store: Store, kind: ServedKind, name: str, namespace: str, sp
         why = f'error looking up service account {namespace}/{account}: serviceaccount "{account}" not found'
         raise forbidden(kind, name, why)
     spec["serviceAccountName"] = spec["serviceAccount"] = account
-    spec.setdefault("enableServiceLinks", True)
 
 
 def _admit_priority(store: Store, kind: ServedKind, name: str, spec: Document) -> None:

@@ -41,7 +41,7 @@ def apply_configuration(
     """
     entries = entries_of(live)
     own = entry_for(entries, manager, APPLY, subresource)
-    asked = fieldsets.fields_of(wanted, kind.shape)
+    asked = ownership.writable(kind, fieldsets.fields_of(wanted, kind.shape), subresource)
     merged: Document = merge(live, wanted, kind.shape)
     merged = _without_abandoned(merged, kind.shape, own, asked, entries)
     changed = _changed(kind, live, merged)
@@ -53,7 +53,8 @@ def apply_configuration(
         raise _conflict([(entry, fields) for entry, fields in disputes if fields])
     removed = fieldsets.removed_fields(live, merged, kind.shape)
     kept = [_yielded(entry, fields, removed) for entry, fields in disputes]
-    mine = _own_entry(kind, own, manager, subresource, asked, now)
+    # Saying what is so already makes a co-owner, at no time in particular.
+    mine = _own_entry(kind, own, manager, subresource, asked, now if changed or removed else "")
     ownership.set_entries(merged, [*mine, *(entry for entry in kept if entry is not None)])
     return merged
 

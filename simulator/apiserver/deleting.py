@@ -61,13 +61,11 @@ class Deleting:
 
     def delete_all(
         self, kind: ServedKind, items: Iterable[Item], deletion: Deletion, *, dry_run: bool = False
-    ) -> list[Document]:
-        """Delete a collection; the answer is the objects as they were last."""
-        return [
-            self._delete(kind, item, deletion, dry_run)[0]
-            for item in items
-            if self._store.get(kind.bucket, item.namespace, item.name) is item
-        ]
+    ) -> None:
+        """Delete a collection, as far as it is still what was listed."""
+        for item in items:
+            if self._store.get(kind.bucket, item.namespace, item.name) is item:
+                self._delete(kind, item, deletion, dry_run)
 
     def _check(self, target: Target, item: Item, deletion: Deletion) -> None:
         kind = target.kind

@@ -8,10 +8,11 @@ import msgspec
 import yaml
 
 from volcano_py.simulator.apiserver.defaults import fill_defaults
+from volcano_py.simulator.apiserver.fieldsets import child_shape
 from volcano_py.simulator.apiserver.protobuf.reading import PROTOBUF, read_protobuf
 from volcano_py.simulator.apiserver.requests import IGNORE, STRICT, Target, Write
-from volcano_py.simulator.apiserver.schema.kinds import Malformed, ServedKind
-from volcano_py.simulator.apiserver.status import Document, bad_request, unsupported_media
+from volcano_py.simulator.apiserver.schema.kinds import ANY, Cause, Malformed, ServedKind, Shape
+from volcano_py.simulator.apiserver.status import Document, Refused, bad_request, unsupported_media
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -51,12 +52,38 @@ def take_in(target: Target, document: Document, write: Write) -> Document:
         raise bad_request(
             f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: no metadata'
         )
-    drop_unknown(kind, document, write)
+    _drop_unknown(kind, document, write)
     _check_names(target, metadata)
     return {name: document[name] for name in (*_FIRST, *document) if name in document}
 
 
-def drop_unknown(kind: ServedKind, document: Document, write: Write) -> None:
+def take_in_patched(target: Target, document: Document, write: Write) -> None:
+    """Like ``take_in``, in place, for what a patch has made of the kept object.
+
+    Raises:
+        Refused: 400, or 422 for what is no object of the kind any more.
+    """
+    kind = target.kind
+    metadata = document.get("metadata")
+    if (document.get("kind"), document.get("apiVersion")) != (kind.kind, kind.api_version):
+        raise _no_patch(document, f"it is no {kind.kind} of {kind.api_version} any more")
+    if not isinstance(metadata, dict):
+        raise _no_patch(document, "it has no metadata any more")
+    _check_names(target, metadata)
+    try:
+        _drop_unknown(kind, document, write)
+    except Refused as refused:
+        raise _no_patch(document, refused.message) from refused
+
+
+def _no_patch(document: Document, why: str) -> Refused:
+    shown = msgspec.json.encode(msgspec.json.encode(document).decode()).decode()
+    cause = Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "patch")
+    message = f' "" is invalid: patch: {cause.message}'
+    return Refused(422, "Invalid", message, details={"causes": [cause._asdict()]})
+
+
+def _drop_unknown(kind: ServedKind, document: Document, write: Write) -> None:
     """Take unknown fields out, and say so as the request wants it.
 
     Raises:
@@ -76,11 +103,33 @@ def drop_unknown(kind: ServedKind, document: Document, write: Write) -> None:
         write.warnings.extend(told)
 
 
+def _drop_empty(value: Document, shape: Shape) -> None:
+    """Take out nulls, empty lists and empty maps, in place: in a built-in kind they say nothing."""
+    for name in list(value):
+        if name == "managedFields":
+            # An empty list there is an order: forget who owns what.
+            continue
+        below, its_shape = value[name], child_shape(shape, name)
+        if isinstance(below, dict):
+            _drop_empty(below, its_shape)
+            if not below and its_shape.each is not None:
+                del value[name]
+        elif isinstance(below, list):
+            for item in below:
+                if isinstance(item, dict):
+                    _drop_empty(item, its_shape.each or ANY)
+            if not below:
+                del value[name]
+        elif below is None:
+            del value[name]
+
+
 def complete(kind: ServedKind, document: Document) -> None:
     """Fill in the defaults of the kind, in place."""
     if kind.custom:
         kind.default(document)
     else:
+        _drop_empty(document, kind.shape)
         fill_defaults(kind.bucket, document)
 
 
@@ -92,6 +141,9 @@ def _check_kind(kind: ServedKind, document: Document) -> None:
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API version "
             f"({kind.api_version})"
+            if kind.custom
+            else f'{said} in version "{version}" cannot be handled as a {kind.kind}: '
+            f'no kind "{said}" is registered for version "{version}"'
         )
     if said != kind.kind:
         raise bad_request(

@@ -94,4 +94,6 @@ def _read_token(text: str) -> _Token:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(text), type=_Token)
     except (binascii.Error, msgspec.DecodeError, ValueError) as error:
-        raise bad_request("continue key is not valid: it was not made by this server") from error
+        raise bad_request(
+            "invalid continue token: continue key is not valid: it was not made by this server"
+        ) from error

@@ -216,10 +216,11 @@ def _check_owners(owners: list[Document]) -> list[Cause]:
 def _check_finalizers(finalizers: list[str]) -> list[Cause]:
     bare = ("foregroundDeletion", "orphan", "kubernetes")
     causes = []
-    for finalizer in finalizers:
+    for number, finalizer in enumerate(finalizers):
+        field = f"metadata.finalizers[{number}]"
         if why := _key_fault(str(finalizer)):
-            causes.append(invalid_value(finalizer, why, "metadata.finalizers"))
+            causes.append(invalid_value(finalizer, why, field))
         elif "/" not in finalizer and finalizer not in bare:
             why = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(invalid_value(finalizer, why, "metadata.finalizers"))
+            causes.append(invalid_value(finalizer, why, field))
     return causes

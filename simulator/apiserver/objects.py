@@ -14,16 +14,17 @@ from typing import Any
 from volcano_py.simulator.apiserver import metadata as meta
 from volcano_py.simulator.apiserver.admission import admit_new
 from volcano_py.simulator.apiserver.apply import apply_configuration
-from volcano_py.simulator.apiserver.incoming import complete, drop_unknown, take_in
+from volcano_py.simulator.apiserver.incoming import complete, take_in, take_in_patched
 from volcano_py.simulator.apiserver.ownership import own_update
 from volcano_py.simulator.apiserver.patching import patched
-from volcano_py.simulator.apiserver.pods import check_pod, finish_new_pod
+from volcano_py.simulator.apiserver.pods import check_nomination, finish_new_pod
 from volcano_py.simulator.apiserver.requests import Target, Write
 from volcano_py.simulator.apiserver.rules import prepare_create, prepare_update
 from volcano_py.simulator.apiserver.schema.kinds import Cause, Invalid, ServedKind
 from volcano_py.simulator.apiserver.status import (
     MODIFIED,
     Document,
+    Refused,
     already_exists,
     bad_request,
     conflict,
@@ -101,11 +102,7 @@ class Objects:
         """
         old = self.read(target)
         document = patched(target.kind, media_type, old, patch)
-        if document.get("kind") != target.kind.kind or document.get("apiVersion") != target.kind.api_version:
-            raise bad_request("a patch can't change the kind or version of an object")
-        if not isinstance(document.get("metadata"), dict):
-            raise bad_request("a patch can't take the metadata away")
-        drop_unknown(target.kind, document, write)
+        take_in_patched(target, document, write)
         return self.save(target, document, old, write)
 
     def apply(self, target: Target, wanted: Document, write: Write) -> tuple[Document, bool]:
@@ -163,17 +160,18 @@ class Objects:
         if target.name:
             document["metadata"].setdefault("name", target.name)
         if document["metadata"].get("resourceVersion"):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         meta.stamp_new(document, kind, target.namespace, self.clock())
         prepare_create(kind, document)
         complete(kind, document)
+        if not entries:
+            # What admission adds has no owner.
+            document["metadata"].pop("managedFields", None)
+            own_update(kind, document, None, write.manager, "", self._now())
         admit_new(self.store, target, document)
         if kind.bucket == "pods":
             finish_new_pod(document)
         self._check(kind, document, None, target.subresource, [])
-        if not entries:
-            document["metadata"].pop("managedFields", None)
-            own_update(kind, document, None, write.manager, "", self._now())
         self._name(kind, document)
         return document if write.dry_run else self._keep(kind, document)
 
@@ -219,8 +217,8 @@ class Objects:
             kind.check(document, old, subresource)
         except Invalid as error:
             found.extend(error.causes)
-        if kind.bucket == "pods":
-            found.extend(check_pod(document, old, subresource))
+        if kind.bucket == "pods" and old is not None:
+            found.extend(check_nomination(document, old))
         if found:
             raise invalid(kind, document["metadata"].get("name") or "", dict.fromkeys(found))
 

@@ -52,7 +52,7 @@ def new_entry(
         "manager": manager,
         "operation": operation,
         "apiVersion": kind.api_version,
-        "time": now,
+        **({"time": now} if now else {}),
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }
@@ -66,13 +66,14 @@ def own_update(
 ) -> None:
     """Write into *new* who owns what after *manager* turned *old* into it.
 
-    ``managedFields: []`` in *new* takes all ownership away, as clients ask for it.
+    ``managedFields: []`` in *new* takes all ownership away, as clients ask for it; from then on nothing is
+    recorded until somebody applies.
     """
-    if old is not None and new["metadata"].get("managedFields") == [] and entries_of(old):
-        del new["metadata"]["managedFields"]
+    if old is not None and (new["metadata"].get("managedFields") == [] or not entries_of(old)):
+        new["metadata"].pop("managedFields", None)
         return
     entries = entries_of(old) if old is not None else []
-    changed, removed = _difference(old, new, kind.shape)
+    changed, removed = (writable(kind, part, subresource) for part in _difference(old, new, kind.shape))
     kept = [_lessened(entry, changed, removed, manager, subresource) for entry in entries]
     left = [entry for entry in kept if entry is not None]
     if changed:
@@ -83,9 +84,15 @@ def own_update(
 def set_entries(document: Document, entries: list[Document]) -> None:
     """Put *entries* into the metadata; no entries, no field."""
     if entries:
-        document["metadata"]["managedFields"] = entries
+        document["metadata"]["managedFields"] = sorted(entries, key=_rank)
     else:
         document["metadata"].pop("managedFields", None)
+
+
+def _rank(entry: Document) -> tuple[str, ...]:
+    return tuple(
+        str(entry.get(name, "")) for name in ("operation", "time", "manager", "apiVersion", "subresource")
+    )
 
 
 def _difference(old: Document | None, new: Document, shape: Shape) -> tuple[FieldSet, FieldSet]:
@@ -95,9 +102,24 @@ def _difference(old: Document | None, new: Document, shape: Shape) -> tuple[Fiel
     return changed, removed
 
 
+def writable(kind: ServedKind, fields: FieldSet, subresource: str) -> FieldSet:
+    """The part of a change that a request on *subresource* can own."""
+    if "status" not in kind.subresources:
+        return fields
+    if subresource == "status":
+        return {step: below for step, below in fields.items() if step in ("f:status", "f:metadata")}
+    return {step: below for step, below in fields.items() if step != "f:status"}
+
+
 def _empty_like(document: Document) -> Document:
     """A document with the same sections and nothing in them: sections are no fields of their own."""
-    return {"metadata": {}, **{name: {} for name in ("spec", "status") if document.get(name)}}
+    empty: Document = {"metadata": {}}
+    for name in ("spec", "status", "template"):
+        if document.get(name):
+            empty[name] = _empty_like(document[name]) if name != "status" else {}
+    if document.get("containers"):
+        empty["containers"] = []
+    return empty
 
 
 def _lessened(

@@ -83,7 +83,7 @@ def write_options(query: Mapping[str, str], agent: str, *, apply: bool = False) 
     dry_run = query.get("dryRun", "")
     if dry_run not in ("", "All"):
         raise _bad_option(
-            "dryRun", f'Unsupported value: "{dry_run}": supported values: "All"', _KIND_OF[apply]
+            "dryRun", f'Unsupported value: ["{dry_run}"]: supported values: "All"', _KIND_OF[apply]
         )
     validation = query.get("fieldValidation") or WARN
     if validation not in (IGNORE, WARN, STRICT):

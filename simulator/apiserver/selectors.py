@@ -114,4 +114,6 @@ def _reader(kind: ServedKind, name: str) -> Callable[[Item], str]:
     if name in kind.selectable:
         path = kind.selectable[name]
         return lambda item: field_text(item.document(), path)
-    raise bad_request(f"field label not supported: {name}")
+    if kind.custom or kind.bucket in SELECTABLE:
+        raise bad_request(f"field label not supported: {name}")
+    raise bad_request(f'"{name}" is not a known field selector: only "metadata.name", "metadata.namespace"')

@@ -29,7 +29,6 @@ from volcano_py.simulator.apiserver.status import (
     bad_request,
     not_allowed,
     unknown_resource,
-    unsupported_media,
 )
 from volcano_py.simulator.apiserver.store import encode
 from volcano_py.simulator.apiserver.subresources.requests import POSTED, Logs, post, read_subresource
@@ -95,12 +94,12 @@ class Server:
             return _json(encode(VERSION))
         user = self._user(request)
         route = parse_path(path)
-        if route is None:
+        if route is None or not self._serves(route):
             return self._described(request)
         handler = self._verbs.get(request.method)
         if handler is None:
             raise unknown_resource()
-        return await handler(request, self._target(route, path), user)
+        return await handler(request, self._target(route), user)
 
     def _user(self, request: web.BaseRequest) -> User:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -123,7 +122,14 @@ class Server:
             headers={"Content-Type": answer.content_type, **answer.headers},
         )
 
-    def _target(self, route: Route, path: str) -> Target:
+    def _serves(self, route: Route) -> bool:
+        """Whether there is anything in that group and version."""
+        registry = self._cluster.registry
+        if registry.resolve(route.group, route.version, route.plural) is not None:
+            return True
+        return any((kind.group, kind.version) == (route.group, route.version) for kind in registry.served())
+
+    def _target(self, route: Route) -> Target:
         kind = self._cluster.registry.resolve(route.group, route.version, route.plural)
         if kind is None or (route.namespace and not kind.namespaced):
             raise unknown_resource()
@@ -140,11 +146,11 @@ class Server:
         kind = target.kind
         form = wanted_form(request.headers.get("Accept", ""), request.query.get("includeObject", ""))
         if not target.name:
-            _require(kind, "list", request.method)
+            _require(kind, "list")
             return await self._collection(request, target, form)
         if target.subresource not in ("", "status"):
             return await read_subresource(self._cluster, self._logs, target, request)
-        _require(kind, "get", request.method)
+        _require(kind, "get")
         item = self._cluster.objects.item(target)
         return _json(self._answers.item(kind, item, form))
 
@@ -180,8 +186,8 @@ class Server:
             answer = post(self._cluster, self._keys, user, target, document, write)
             return _json(encode(answer), status=201)
         if target.name:
-            raise not_allowed(request.method, target.kind)
-        _require(target.kind, "create", request.method)
+            raise not_allowed()
+        _require(target.kind, "create")
         if target.kind.namespaced and not target.namespace:
             raise bad_request("an empty namespace may not be set during creation")
         made = self._cluster.objects.create(target, document, write)
@@ -191,8 +197,8 @@ class Server:
         document = read_body(await request.read(), request.content_type, target.kind)
         write = self._write(request)
         if not target.name:
-            raise not_allowed(request.method, target.kind)
-        _require(target.kind, "update", request.method)
+            raise not_allowed()
+        _require(target.kind, "update")
         if target.subresource == "scale":
             return _json(encode(replace_scale(self._cluster.objects, target, document, write)))
         made = self._cluster.objects.replace(target, document, write)
@@ -202,10 +208,10 @@ class Server:
         body = await request.read()
         media_type = request.content_type
         if media_type not in patch_types(target.kind):
-            raise unsupported_media(patch_types(target.kind))
+            raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type")
         if not target.name:
-            raise not_allowed(request.method, target.kind)
-        _require(target.kind, "patch", request.method)
+            raise not_allowed()
+        _require(target.kind, "patch")
         write = self._write(request, apply=media_type == APPLY_PATCH)
         objects = self._cluster.objects
         if media_type == APPLY_PATCH:
@@ -222,10 +228,10 @@ class Server:
         options = read_body(body, media_type, target.kind) if body else None
         deletion, dry_run = delete_options(request.query, options)
         if target.subresource:
-            raise not_allowed(request.method, target.kind)
+            raise not_allowed()
         if not target.name:
             return self._delete_all(request, target, deletion, dry_run)
-        _require(target.kind, "delete", request.method)
+        _require(target.kind, "delete")
         answer = self._cluster.deleting.delete(target, deletion, dry_run=dry_run)
         return self._written(request, target, answer, Write())
 
@@ -233,14 +239,14 @@ class Server:
         self, request: web.BaseRequest, target: Target, deletion: Deletion, dry_run: bool
     ) -> web.StreamResponse:
         query, kind = request.query, target.kind
-        _require(kind, "deletecollection", request.method)
+        _require(kind, "deletecollection")
         if kind.namespaced and not target.namespace:
-            raise not_allowed(request.method, kind)
+            raise not_allowed()
         selector = parse_selector(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         page = list_page(self._cluster.store, kind, target.namespace, selector, query)
-        gone = self._cluster.deleting.delete_all(kind, page.items, deletion, dry_run=dry_run)
-        head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": page.metadata}
-        return _json(encode({**head, "items": gone}))
+        self._cluster.deleting.delete_all(kind, page.items, deletion, dry_run=dry_run)
+        form = wanted_form(request.headers.get("Accept", ""), query.get("includeObject", ""))
+        return _json(self._answers.page(kind, page.items, page.metadata, form))
 
     # headers
 
@@ -259,9 +265,9 @@ class Server:
         return response
 
 
-def _require(kind: ServedKind, verb: str, method: str) -> None:
+def _require(kind: ServedKind, verb: str) -> None:
     if verb not in kind.verbs:
-        raise not_allowed(method, kind)
+        raise not_allowed()
 
 
 def _watch_options(query: Any) -> WatchOptions:

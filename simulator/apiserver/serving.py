@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import tempfile
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -20,9 +20,9 @@ from aiohttp.web_protocol import RequestHandler
 from volcano_py.simulator.apiserver.bootstrap import furnish
 from volcano_py.simulator.apiserver.cluster import Cluster
 from volcano_py.simulator.apiserver.journal import Journal, Sync
+from volcano_py.simulator.apiserver.kubelet_logs import KubeletLogs
 from volcano_py.simulator.apiserver.security import Identity, Keyring, write_private
 from volcano_py.simulator.apiserver.server import Server
-from volcano_py.simulator.apiserver.status import Document, Refused
 from volcano_py.simulator.apiserver.store import Store
 from volcano_py.simulator.apiserver.subresources.requests import Logs
 from volcano_py.simulator.apiserver.upkeep import Upkeep
@@ -34,17 +34,6 @@ _CONDENSE_EVERY_S: Final = 5.0
 _EPOCH_2026: Final = 1_767_225_600
 
 
-class NoLogs:
-    """Nobody runs the pods, so there is nothing to read."""
-
-    async def read(self, pod: Document, container: str, query: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """Always refused."""
-        del container, query
-        if (pod.get("spec") or {}).get("nodeName"):
-            raise Refused(500, "InternalError", "no kubelet serves the logs of this node")
-        yield b""
-
-
 class EmbeddedServer:
     """An API server on the loopback address, with a token and a certificate of its own.
 
@@ -52,7 +41,7 @@ class EmbeddedServer:
         data_dir: where objects, certificate and token are kept; None keeps nothing.
         port: 0 takes a free one.
         crds: install this project's CustomResourceDefinitions.
-        logs: where the logs of pods come from.
+        logs: where the logs of pods come from; None asks the kubelets of their nodes.
         sync: when changes reach the disk (``journal.Sync``).
         history: changes kept for watches.
     """
@@ -70,7 +59,7 @@ class EmbeddedServer:
         self._data_dir = data_dir
         self._port = port
         self._crds = crds
-        self._logs: Logs = logs if logs is not None else NoLogs()
+        self._logs = logs
         self._sync: Sync = sync
         self._history = history
         self._identity = Identity.new() if data_dir is None else Identity.kept_in(data_dir)
@@ -110,7 +99,7 @@ class EmbeddedServer:
         store = self._open_store(journal)
         cluster = Cluster(store, time.time)
         furnish(cluster, crds=self._crds)
-        server = Server(cluster, Keyring(self.token, time.time), self._logs)
+        server = Server(cluster, Keyring(self.token, time.time), self._logs or KubeletLogs(cluster))
         await self._listen(server)
         self._background(Upkeep(cluster).run())
         if journal is not None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from volcano_py.simulator.apiserver.fieldsets import child_shape
 from volcano_py.simulator.apiserver.schema.kinds import ANY, Shape
-from volcano_py.simulator.apiserver.status import Document, bad_request
+from volcano_py.simulator.apiserver.status import Document, Refused, bad_request
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -73,7 +73,7 @@ def _patch_list_field(merged: Document, name: str, below: list[Any], patch: Docu
         return
     there = merged.get(name) or []
     gone = patch.get(_DELETE_FROM + name) or []
-    order = patch.get(_ORDER + name)
+    order = patch.get(_ORDER + name, below)
     if shape.patch_key:
         result = _merged_items(there, below, shape)
         merged[name] = _ordered(result, order, [_key(item, shape) for item in there], shape)
@@ -92,13 +92,18 @@ def _merged_items(there: list[Any], below: list[Any], shape: Shape) -> list[Any]
     merged = list(there)
     for item in below:
         if not isinstance(item, dict) or shape.patch_key not in item:
-            raise bad_request(
-                f"map: {item} does not contain declared merge key: {shape.patch_key}"
-                if isinstance(item, dict)
-                else f"expected a map in a list merged by {shape.patch_key}"
-            )
+            raise _no_key(item, shape)
         _merge_item(merged, item, shape, each)
     return merged
+
+
+def _no_key(item: Any, shape: Shape) -> Refused:
+    shown = (
+        " ".join(f"{name}:{below}" for name, below in sorted(item.items()))
+        if isinstance(item, dict)
+        else item
+    )
+    return Refused(500, "", f"map: map[{shown}] does not contain declared merge key: {shape.patch_key}")
 
 
 def _merge_item(merged: list[Any], item: Document, shape: Shape, each: Shape) -> None:
@@ -119,13 +124,11 @@ def _key(item: Any, shape: Shape) -> Any:
     return item.get(shape.patch_key) if isinstance(item, dict) else None
 
 
-def _ordered(items: list[Any], order: list[Any] | None, before: list[Any], shape: Shape) -> list[Any]:
+def _ordered(items: list[Any], order: list[Any], before: list[Any], shape: Shape) -> list[Any]:
     """*items* in the order asked for; those it does not name stay where they were among their neighbours.
 
     *before* holds the keys in the order of the live list.
     """
-    if order is None:
-        return items
     asked = [_key(entry, shape) for entry in order]
     named = sorted(
         (item for item in items if _key(item, shape) in asked),

@@ -32,3 +32,6 @@ def default_node(node: Document) -> None:
     system = status.setdefault("nodeInfo", {})
     for name in _UNKNOWN_SYSTEM:
         system.setdefault(name, "")
+    for condition in status.get("conditions") or ():
+        condition.setdefault("lastHeartbeatTime", None)
+        condition.setdefault("lastTransitionTime", None)

@@ -15,6 +15,10 @@ def default_pod(pod: Document) -> None:
     spec = pod.setdefault("spec", {})
     if isinstance(spec, dict):
         default_pod_spec(spec)
+        spec.setdefault("enableServiceLinks", True)
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        condition.setdefault("lastProbeTime", None)
+        condition.setdefault("lastTransitionTime", None)
 
 
 def default_template(template: Any) -> None:

@@ -24,7 +24,7 @@ def bind(objects: Objects, target: Target, binding: Document, write: Write) -> D
         raise not_found(target.kind, target.name)
     if metadata.get("uid") and metadata["uid"] != item.uid:
         why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {item.uid}"
-        raise _refused(target, why)
+        raise conflict(target.kind, target.name, why)
     if metadata.get("resourceVersion") and metadata["resourceVersion"] != str(item.version):
         raise _refused(target, "Precondition failed: ResourceVersion")
     pod = item.document()
@@ -44,9 +44,9 @@ def _node_of(target: Target, binding: Document) -> str:
     if not place.get("name"):
         causes.append(Cause("FieldValueRequired", "Required value", "target.name"))
     if causes:
-        said = ", ".join(f"{cause.field}: {cause.message}" for cause in causes)
-        details = {"name": target.name, "kind": "Binding", "causes": [cause._asdict() for cause in causes]}
-        raise Refused(422, "Invalid", f'Binding "{target.name}" is invalid: {said}', details=details)
+        # The real server answers so too: the faults of a binding are no Status of their own.
+        said = [f"{cause.field}: {cause.message}" for cause in causes]
+        raise Refused(500, "", said[0] if len(said) == 1 else f"[{', '.join(said)}]")
     return str(place["name"])
 
 
@@ -90,5 +90,7 @@ def set_condition(status: Document, condition: Document, now: str) -> None:
         "lastTransitionTime": since,
         **condition,
     }
-    others = [one for one in conditions if one is not before]
-    status["conditions"] = [*others, written]
+    if before is None:
+        status["conditions"] = [*conditions, written]
+    else:
+        status["conditions"] = [written if one is before else one for one in conditions]

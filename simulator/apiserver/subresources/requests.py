@@ -58,7 +58,7 @@ def post(
         case "token":
             return issue_token(cluster.objects, keys, target, document)
         case _:
-            raise not_allowed("POST", target.kind)
+            raise not_allowed()
 
 
 async def read_subresource(
@@ -74,7 +74,7 @@ async def read_subresource(
         return web.Response(body=encode(scale), content_type="application/json")
     if target.subresource == "log":
         return await _stream_log(cluster, logs, target, request)
-    raise not_allowed(request.method, target.kind)
+    raise not_allowed()
 
 
 async def _stream_log(

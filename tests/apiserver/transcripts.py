@@ -1,0 +1,100 @@
+"""The same requests to two servers, and what differs in their answers.
+
+A transcript is a list of steps; ``play`` sends them and keeps what clients can see, with what must differ
+(UIDs, versions, times) named instead of shown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.errors import ApiError
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+_VARIABLE = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "selfLink")
+_TIMES = ("lastTransitionTime", "startTime")
+_IN_OTHER_WORDS = (
+    (r'Invalid value: "(\{.*\})": .*', "<what became of the object>"),
+    (r' in scheme "[^"]*"', ""),
+    (r"StorageError: .* AdditionalErrorMsg: ", ""),
+    (r"(allow it to be set to 1 if it was previously negative\)).*", r"\1"),
+    (r"in record \(\d+\)", "in record"),
+    (r"unable to parse requirement: .*", "unable to parse requirement"),
+    (r"continue key is not valid: .*", "continue key is not valid"),
+    (r"cannot be handled as a (\w+): converting .*|the object is a .*", r"another kind than \1"),
+)
+"""Sentences for people where the servers need not agree in every word."""
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request; ``{ns}`` in its path stands for the transcript's namespace."""
+
+    method: str
+    path: str
+    body: Any = None
+    content_type: str = JSON
+    query: dict[str, str] | None = None
+
+
+async def play(api: Api, steps: list[Step], namespace: str) -> list[tuple[int, Any]]:
+    """Status and body of every answer, comparable between servers."""
+    answers = []
+    for step in steps:
+        path = step.path.replace("{ns}", namespace)
+        body = _filled(step.body, namespace)
+        try:
+            said = await api.call(
+                step.method, path, query=step.query or {}, body=body, content_type=step.content_type
+            )
+            answers.append((200, plain(_decoded(said), namespace)))
+        except ApiError as error:
+            answers.append((error.status, plain(_decoded(error.body), namespace)))
+    return answers
+
+
+def _filled(body: Any, namespace: str) -> Any:
+    if body is None or isinstance(body, bytes):
+        return body
+    return msgspec.json.encode(body).replace(b"{ns}", namespace.encode())
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body.decode()
+
+
+def plain(value: Any, namespace: str, name: str = "") -> Any:
+    """*value* without what is different on every server."""
+    if name == "fieldsV1":
+        return value
+    if name == "causes":
+        return list({msgspec.json.encode(cause): plain(cause, namespace) for cause in value}.values())
+    if isinstance(value, dict):
+        return {
+            key: plain(below, namespace, key)
+            for key, below in value.items()
+            if below not in ("", {}, []) and key != "time"
+        }
+    if isinstance(value, list):
+        return [plain(item, namespace, name) for item in value]
+    if name in _VARIABLE or name in _TIMES:
+        return f"<{name}>" if value else value
+    if isinstance(value, str):
+        for pattern, words in _IN_OTHER_WORDS:
+            value = re.sub(pattern, words, value, flags=re.DOTALL)
+        return _UUID.sub("<uuid>", value.replace(namespace, "{ns}"))
+    return value
