@@ -131,9 +131,9 @@ def _meta(wire: WireMeta, namespaced: bool) -> ObjectMeta:
         parse_time(wire.creation_timestamp) if wire.creation_timestamp else 0.0,
         parse_time(wire.deletion_timestamp) if wire.deletion_timestamp else None,
         wire.deletion_grace_period_seconds,
-        _strings(wire.labels) if wire.labels else NO_STRINGS,
-        _strings(wire.annotations) if wire.annotations else NO_STRINGS,
-        _owners(wire.owner_references) if wire.owner_references else (),
+        _strings(wire.labels),
+        _strings(wire.annotations),
+        _owners(wire.owner_references),
     )
 
 
@@ -147,9 +147,11 @@ def _pod_spec(spec: PodSpec) -> PodSpec:
     Volumes without a claim are left out: their names differ from pod to pod and mean nothing to placement.
     """
     node = spec.node_name
-    force_setattr(spec, "node_name", "")
-    claims = tuple(one for one in spec.volumes if one.persistent_volume_claim or one.ephemeral)
-    force_setattr(spec, "volumes", claims)
+    if node:
+        force_setattr(spec, "node_name", "")
+    if spec.volumes:
+        claims = tuple(one for one in spec.volumes if one.persistent_volume_claim or one.ephemeral)
+        force_setattr(spec, "volumes", claims)
     spec = _pod_specs(spec)
     return replace(spec, node_name=sys.intern(node)) if node else spec
 
@@ -171,10 +173,12 @@ def _pod_status(wire: WirePodStatus) -> PodStatus:
 
 def _node(wire: WireNode) -> Node:
     status = wire.status
-    force_setattr(status, "images", _images(status.images))
-    force_setattr(status, "conditions", _conditions(status.conditions))
-    force_setattr(status, "capacity", _strings(status.capacity))
-    force_setattr(status, "allocatable", _strings(status.allocatable))
+    status = NodeStatus(
+        _strings(status.allocatable),
+        _strings(status.capacity),
+        _conditions(status.conditions),
+        _images(status.images),
+    )
     return Node(_meta(wire.metadata, False), _node_specs(wire.spec), status)
 
 

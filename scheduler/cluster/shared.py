@@ -30,7 +30,9 @@ class Shared(Generic[T]):
         self._limit = limit
 
     def __call__(self, value: T) -> T:
-        """The value to keep in place of *value*."""
+        """The value to keep in place of *value*; an empty one as it is."""
+        if not value:
+            return value
         key = _encode(value)
         known = self._known.get(key)
         if known is not None:
