@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from volcano_py.cli.output import dump, print_plan
+from volcano_py.cli.replay import show_replay
 from volcano_py.crds.arguments import ConfigError
 from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
 from volcano_py.scheduler.framework.registry import known_actions, known_plugins
@@ -48,6 +49,13 @@ def plan(
     more: Annotated[
         list[str] | None, typer.Argument(metavar="PATH...", help="Further files or folders of that option.")
     ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option("--replay", metavar="JOURNAL", help="Go through a scheduler's journal again."),
+    ] = None,
+    cycle: Annotated[
+        int | None, typer.Option("--cycle", min=1, help="With --replay: show this cycle in full.")
+    ] = None,
     config: Annotated[Path | None, typer.Option("--config", help="Scheduler configuration file.")] = None,
     cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles to run.")] = 1,
     settle: Annotated[
@@ -63,15 +71,21 @@ def plan(
     Reads nodes, queues, jobs, pods and storage as kubectl applies or prints them.
     A Job becomes its PodGroup and pods, as its controller would make them.
     With --scenario, cases with right answers are run and checked instead.
+    With --replay, a journal of volcano-py scheduler is decided again and compared.
 
     volcano-py plan -f examples/sharing
     volcano-py plan -f cluster.yaml -f job.yaml --cycles 3 --settle -o json
     kubectl get nodes,pods,podgroups -A -o json | volcano-py plan -f -
     volcano-py plan --scenario tests/scenarios
+    volcano-py plan --replay /var/lib/volcano-py/journal --cycle 1234
 
-    Exit status is 1 if an expectation was missed, 2 if some input is bad.
+    Exit status is 1 if an expectation was missed or a decision differs, 2 if some input is bad.
     The rest is planned all the same.
     """
+    if replay is not None:
+        raise typer.Exit(show_replay(replay, cycle, output.value, _console()))
+    if cycle is not None:
+        _fail("--cycle: names a cycle of a journal; give that with --replay")
     if scenario:
         raise typer.Exit(_scenarios([*scenario, *(more or [])], output))
     paths = [*(file or []), *(more or [])]

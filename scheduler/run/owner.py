@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
+import structlog
+
 from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.cluster.feed import Change
 from volcano_py.scheduler.cluster.orders import EvictFailed, Outcome
@@ -24,6 +26,8 @@ from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.outcomes import evict_resumed, settle
 from volcano_py.scheduler.run.claims import Claims, pin_claims
 from volcano_py.scheduler.run.memory import Memory, Undone, memory_of, recall_holds, remember
+
+_log = structlog.get_logger("intake")
 
 KIND_ORDER: Final = ("Namespace", "PriorityClass", "Queue", "Node", "PodGroup")
 """Kinds that a new engine is told of first; the others follow, pods last."""
@@ -95,7 +99,8 @@ class Owner:
                 of_kind[change.key] = change
         try:
             _tell(self.engine, changes)
-        except Exception:  # a fault of ours that some object brings out: it must not stop all others
+        except Exception as error:  # a fault of ours that some object brings out must not stop all others
+            _log.exception("intake_fault", changes=len(changes), error=str(error))
             self._single_out(changes)
 
     def resume(self, evictions: Iterable[tuple[str, str]]) -> None:
@@ -170,6 +175,9 @@ class Owner:
                 _tell(self.engine, [change])
             except Exception as error:
                 fault = Problem("", f"is more than the scheduler can read: {type(error).__name__}: {error}")
+                _log.error(
+                    "object_left_out", kind=change.kind, object=change.key, uid=change.uid, why=str(error)
+                )
                 of_kind[change.key] = replace(change, item=None, problems=(fault,))
                 self._rebuild(self.engine.config, memory)
                 continue

@@ -69,7 +69,7 @@ class Triggers:
     def cycled(self, engine: Engine, result: CycleResult | None, now: float) -> None:
         """A cycle has run at *now*; None: it failed, and everything is still to be decided."""
         self._engine = engine if result is not None else None
-        self._seen = versions(engine.state)
+        self._seen = versions(engine.state, foreign=has_foreign_policies(engine))
         self._cycled_at = now
         self._follow = result is not None and bool(result.decisions or result.pod_groups)
 
@@ -80,7 +80,7 @@ class Triggers:
             return Due(now, True, "first")
         foreign = has_foreign_policies(engine)
         waits = foreign or someone_waits(state)
-        if waits and versions(state) != self._seen:
+        if waits and versions(state, foreign=foreign) != self._seen:
             return Due(now, True, "change")
         next_period = min(self._cycled_at, now) + self._period_s  # the clock may have been set back
         if state.jobs.changed or self._follow:
@@ -106,14 +106,14 @@ class Triggers:
         return Due(at, False, why)
 
 
-def versions(state: ClusterState) -> Versions:
-    """See the module."""
+def versions(state: ClusterState, *, foreign: bool) -> Versions:
+    """See the module; *foreign*: policies of others are configured, who may read any annotation."""
     return (
         state.nodes.epoch,
         state.queues.epoch,
         state.jobs.epoch,
         state.volumes.version,
-        state.pods.renoted,
+        state.pods.renoted if foreign else 0,
         len(state.tasks.nominated),
     )
 
@@ -153,8 +153,8 @@ class Pace:
     alone is met after ``gather_s``.
     """
 
-    REST: Final = 9.0
-    """Seconds of rest for each second that the last cycle took."""
+    REST: Final = 4.0
+    """Seconds of rest for each second of processor time that the last cycle took."""
 
     def __init__(self, *, gather_s: float, longest_s: float) -> None:
         self._gather_s, self._longest_s = gather_s, longest_s
@@ -162,7 +162,7 @@ class Pace:
         self._wait_s = gather_s
 
     def worked(self, seconds: float, ended: float) -> None:
-        """A cycle took *seconds* and ended at *ended* (monotonic seconds)."""
+        """A cycle took *seconds* of processor time and ended at *ended* (monotonic seconds)."""
         self._rest_until = ended + min(self.REST * seconds, self._longest_s)
 
     def rest_s(self, now: float) -> float:

@@ -37,7 +37,7 @@ from volcano_py.scheduler.run.records import (
     settled_of,
 )
 from volcano_py.scheduler.run.reload import Configured as Configuration
-from volcano_py.scheduler.run.triggers import Due, Triggers, versions
+from volcano_py.scheduler.run.triggers import Due, Triggers, Versions, has_foreign_policies, versions
 
 _log = structlog.get_logger("cycle")
 
@@ -68,7 +68,7 @@ class Turn:
         orders: for the writer.
         gone: (kind, key) of objects that were deleted.
         due: when the next cycle is.
-        cycle_s: seconds that a cycle took; None where none ran.
+        cycle_s: processor seconds that a cycle took; None where none ran.
         fault: it was broken off.
         mattered: the changes moved something.
     """
@@ -110,11 +110,11 @@ class Worker:
 
     def turn(self, given: Given) -> Turn:
         """Do what is *given*."""
-        before = versions(self.owner.engine.state)
+        before = self._versions()
         self._take_in(given)
         orders = self._take_over() if given.leads and not self._led else []
         self._led = given.leads
-        mattered = versions(self.owner.engine.state) != before
+        mattered = self._versions() != before
         if given.changes:
             self._metrics.changes.labels("moved" if mattered else "none").inc(len(given.changes))
         if given.leads and given.changes:
@@ -122,6 +122,10 @@ class Worker:
         turn = self._cycle_if_due(given, orders, mattered=mattered)
         self._write_journal(given.now)
         return turn
+
+    def _versions(self) -> Versions:
+        engine = self.owner.engine
+        return versions(engine.state, foreign=has_foreign_policies(engine))
 
     def _take_over(self) -> list[Order]:
         """We lead from now on: what an earlier leader began is gone on with, and all is looked at again."""
@@ -201,8 +205,7 @@ class Worker:
             self._report(result, due, took_s)
         self._metrics.cycle_cpu_s.inc(time.thread_time() - cpu)
         next_due = self._triggers.due(self.owner.engine, given.now)
-        cycle_s = time.perf_counter() - began
-        return Turn(orders, gone, next_due, cycle_s, fault=bool(fault), mattered=True)
+        return Turn(orders, gone, next_due, time.thread_time() - cpu, fault=bool(fault), mattered=True)
 
     def _report(self, result: CycleResult, due: Due, took_s: float) -> None:
         """Logs and metrics of a cycle that went well."""
