@@ -57,11 +57,13 @@ class Access:
         pool: the official client's connections and settings; host, certificates, proxy.
         namespace: where objects go that name none.
         loader: reads a kubeconfig again; ``None`` for the service account of a pod.
+        edition: counts how often the credentials changed.
     """
 
     pool: Pool
     namespace: str
     loader: Any
+    edition: int = 0
     _due: float = 0.0
     _not_before: float = 0.0
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -82,33 +84,35 @@ class Access:
     async def headers(self) -> Mapping[str, str]:
         """What proves who we are, for the next request. Raises :class:`AccessError` if it can't be read."""
         if time.monotonic() >= self._due:
-            await self.refresh()
-        token = self.pool.configuration.api_key.get("BearerToken")
+            async with self._lock:
+                if time.monotonic() >= self._due:
+                    await self._refresh()
+        token = self._token()
         return {"Authorization": token} if token else {}
 
-    async def refused(self) -> bool:
-        """After a 401: whether reading the credentials anew changed them and one more try makes sense."""
-        if time.monotonic() < self._not_before:
-            return False
-        self._not_before = time.monotonic() + _RETRY_S
-        before = self._fingerprint()
-        if self.loader is not None:
-            # The plugin is asked again although what it gave has not run out.
-            self.loader.__dict__.pop("exec_plugin_expiry", None)
-        await self.refresh()
-        return self._fingerprint() != before
-
-    async def refresh(self) -> None:
-        """Read the credentials anew where they can have changed."""
+    async def refused(self, edition: int) -> bool:
+        """After a 401 on what *edition* of the credentials proved: whether there is a newer one to try."""
         async with self._lock:
-            before = self._certificate()
-            try:
-                await self._read()
-                if self._certificate() != before:
-                    self.pool.trust_certificate()
-            except _FAULTS as error:
-                raise AccessError(f"the credentials can't be read again: {error}") from error
-            self._due = self._next_look()
+            if self.edition == edition and time.monotonic() >= self._not_before:
+                self._not_before = time.monotonic() + _RETRY_S
+                if self.loader is not None:
+                    # The plugin is asked again although what it gave has not run out.
+                    self.loader.__dict__.pop("exec_plugin_expiry", None)
+                await self._refresh()
+            return self.edition != edition
+
+    async def _refresh(self) -> None:
+        """Read the credentials anew; the caller holds the lock."""
+        token, certificate = self._token(), self._certificate()
+        try:
+            await self._read()
+            if self._certificate() != certificate:
+                self.pool.trust_certificate()
+        except _FAULTS as error:
+            raise AccessError(f"the credentials can't be read again: {error}") from error
+        if (self._token(), self._certificate()) != (token, certificate):
+            self.edition += 1
+        self._due = self._next_look()
 
     async def _read(self) -> None:
         if self.loader is None:
@@ -125,8 +129,8 @@ class Access:
         expiry = getattr(self.loader, "exec_plugin_expiry", None)
         return now + max(_CHECK_S, expiry.timestamp() - time.time() - _MARGIN_S) if expiry else float("inf")
 
-    def _fingerprint(self) -> tuple[object, ...]:
-        return (self.pool.configuration.api_key.get("BearerToken"), *self._certificate())
+    def _token(self) -> str | None:
+        return self.pool.configuration.api_key.get("BearerToken")
 
     def _certificate(self) -> tuple[object, ...]:
         """The files of the client certificate and when they were written."""

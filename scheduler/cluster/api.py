@@ -214,8 +214,9 @@ class Api:
         url = f"{self.server}{path}?{urlencode(query)}" if query else f"{self.server}{path}"
         options = {"data": data, "timeout": limits, **self._options}
         try:
+            edition = self._access.edition
             answer = await self._request(method, url, headers, options)
-            if answer.status == 401 and await self._access.refused():
+            if answer.status == 401 and await self._access.refused(edition):
                 answer.release()
                 answer = await self._request(method, url, headers, options)
             self.server_date = answer.headers.get("Date", "")
