@@ -50,7 +50,11 @@ class Term:
             api, self.seen, changed=self._changed, say=self._say, fence=fence, count=figures.count_write
         )
         controllers = (
-            PodGroupController(self.seen, inherit_owner_annotations=options.inherit_owner_annotations),
+            PodGroupController(
+                self.seen,
+                time.monotonic,
+                inherit_owner_annotations=options.inherit_owner_annotations,
+            ),
             QueueController(self.seen, time.monotonic),
             CommandController(self.seen),
         )

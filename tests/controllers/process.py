@@ -29,7 +29,14 @@ class Process:
         failed: reasons of failures.
     """
 
-    def __init__(self, server: Server, *, inherit: bool = True, counts_every_s: float = 0.002) -> None:
+    def __init__(
+        self,
+        server: Server,
+        *,
+        inherit: bool = True,
+        counts_every_s: float = 0.002,
+        remake_after_s: float = 0.002,
+    ) -> None:
         self.server = server
         self.said: list[Say] = []
         self.failed: list[str] = []
@@ -44,7 +51,12 @@ class Process:
             count=lambda _verb, _kind: None,
         )
         controllers = (
-            PodGroupController(self.seen, inherit_owner_annotations=inherit),
+            PodGroupController(
+                self.seen,
+                time.monotonic,
+                inherit_owner_annotations=inherit,
+                remake_after_s=remake_after_s,
+            ),
             QueueController(self.seen, time.monotonic, counts_every_s),
             CommandController(self.seen),
         )

@@ -99,6 +99,8 @@ class Server:
         made = merged(dict(body), {"metadata": {"uid": self._new_uid()}})
         self._store((resource.kind, namespace, name), made, "ADDED")
         self.writes.append(("create", resource.kind, name))
+        if self._is_orphan(made):
+            self.remove(resource.kind, name, namespace)
         await self.after("POST", path)
         return copy.deepcopy(made)
 
@@ -158,15 +160,16 @@ class Server:
 
     def _collect(self, owner_uid: str) -> None:
         """Objects go with the last of their owners."""
-        uids = {document["metadata"]["uid"] for document in self.objects.values()}
-        orphans = [
-            key
-            for key, document in self.objects.items()
-            if any(it["uid"] == owner_uid for it in document["metadata"].get("ownerReferences", ()))
-            and not any(it["uid"] in uids for it in document["metadata"]["ownerReferences"])
-        ]
-        for kind, namespace, name in orphans:
-            self.remove(kind, name, namespace)
+        for (kind, namespace, name), document in list(self.objects.items()):
+            owners = document["metadata"].get("ownerReferences", ())
+            if any(it["uid"] == owner_uid for it in owners) and self._is_orphan(document):
+                self.remove(kind, name, namespace)
+
+    def _is_orphan(self, document: Document) -> bool:
+        """Whether it has owners of which none exists; the garbage collector takes new ones too."""
+        uids = {each["metadata"]["uid"] for each in self.objects.values()}
+        owners = document["metadata"].get("ownerReferences", ())
+        return bool(owners) and not any(it["uid"] in uids for it in owners)
 
     def _new_uid(self) -> str:
         self._made += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from tests.controllers.objects import owner, pod_parts, workload_parts
@@ -112,6 +113,7 @@ def test_owners_that_are_not_watched_are_asked_and_a_missing_one_says_nothing() 
         "K8sJob", "j", "ns", "j1", metadata={"annotations": {"scheduling.volcano.sh/group-min-member": "3"}}
     )
     server.put("Pod", "a", "ns", "u1", **pod_parts(owner("Job", "j", "j1")))
+    server.put("DaemonSet", "of-another-name", "ns", "d1")
     server.put("Pod", "b", "ns", "u2", **pod_parts(owner("DaemonSet", "gone", "d1")))
     settled(server)
     assert groups(server)["ns/podgroup-j1"]["spec"]["minMember"] == 3
@@ -232,3 +234,23 @@ def test_nothing_is_written_when_nothing_changed() -> None:
     server.change("Pod", "p", "ns", status={"phase": "Running"})
     settled(server)
     assert server.writes == before
+
+
+def test_a_group_that_is_deleted_as_fast_as_it_is_made_is_made_with_pauses() -> None:
+    """Its owner is gone, and the garbage collector takes the group before the pod."""
+
+    async def course() -> float:
+        server = Server()
+        server.put("Pod", "p", "ns", "u1", **pod_parts(owner("ReplicaSet", "gone", "r1")))
+        process = Process(server, remake_after_s=0.1)
+        await process.start()
+        began = time.monotonic()
+        work = asyncio.create_task(process.settle())
+        while server.writes.count(("create", "PodGroup", "podgroup-r1")) < 3 and not work.done():
+            await asyncio.sleep(0.001)
+        took_s = time.monotonic() - began
+        server.remove("Pod", "p", "ns")
+        await work
+        return took_s
+
+    assert asyncio.run(course()) >= 0.2
