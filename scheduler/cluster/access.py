@@ -130,7 +130,8 @@ class Access:
         return now + max(_CHECK_S, expiry.timestamp() - time.time() - _MARGIN_S) if expiry else float("inf")
 
     def _token(self) -> str | None:
-        return self.pool.configuration.api_key.get("BearerToken")
+        token: str | None = self.pool.configuration.api_key.get("BearerToken")
+        return token
 
     def _certificate(self) -> tuple[object, ...]:
         """The files of the client certificate and when they were written."""
