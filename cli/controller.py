@@ -1,0 +1,94 @@
+"""``volcano-py controller``: PodGroups for plain pods, and the state of queues, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated
+
+import typer
+
+from volcano_py.controllers.operator import Operator
+from volcano_py.controllers.options import Election, Listening, Options
+from volcano_py.controllers.reconciler import Limits
+from volcano_py.scheduler.cluster.api import AccessError
+from volcano_py.scheduler.run.logs import FORMATS, LEVELS, set_up_logs
+from volcano_py.scheduler.run.web import Address, AddressError, parse_address
+
+
+def controller(
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option("--scheduler-name", help="Whose pods get PodGroups. [default: volcano-py, volcano]"),
+    ] = None,
+    kubeconfig: Annotated[
+        str | None, typer.Option("--kubeconfig", help="Of the API server; else $KUBECONFIG.")
+    ] = None,
+    context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
+    inherit_owner_annotations: Annotated[
+        bool,
+        typer.Option(
+            "--inherit-owner-annotations/--no-inherit-owner-annotations",
+            help="Whether annotations of ReplicaSets and the like count for their pods' PodGroup.",
+        ),
+    ] = True,
+    leader_elect: Annotated[
+        bool,
+        typer.Option(
+            "--leader-elect/--no-leader-elect",
+            help="Wait for a Lease before acting, so that several may run.",
+        ),
+    ] = True,
+    lease_namespace: Annotated[
+        str, typer.Option("--lease-namespace", help="Where the Lease is; it must exist.")
+    ] = "volcano-system",
+    lease_name: Annotated[str, typer.Option("--lease-name", help="Name of the Lease.")] = (
+        "volcano-py-controller"
+    ),
+    listen_address: Annotated[
+        str, typer.Option("--listen-address", help="/metrics, /healthz and /readyz; 0 for none.")
+    ] = ":8081",
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Keys looked at at once.")] = 8,
+    log_level: Annotated[str, typer.Option("--log-level", help=f"One of {', '.join(LEVELS)}.")] = "info",
+    log_format: Annotated[str, typer.Option("--log-format", help=f"One of {', '.join(FORMATS)}.")] = "json",
+) -> None:
+    """Make PodGroups for pods that have none, open and close queues, count their groups.
+
+    Example: [bold]volcano-py controller --kubeconfig ~/.kube/config --lease-namespace default[/bold]
+    """
+    address = _address(listen_address)
+    _one_of("--log-level", log_level, LEVELS)
+    _one_of("--log-format", log_format, FORMATS)
+    set_up_logs(level=log_level, form=log_format)
+    options = Options(
+        kubeconfig=kubeconfig,
+        context=context,
+        scheduler_names=tuple(scheduler_name or Options().scheduler_names),
+        inherit_owner_annotations=inherit_owner_annotations,
+        election=Election(lease_namespace, lease_name) if leader_elect else None,
+        listening=None if address is None else Listening(address.host, address.port),
+        limits=Limits(workers=workers),
+    )
+    try:
+        asyncio.run(_run(options))
+    except (AccessError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(1) from None
+
+
+async def _run(options: Options) -> None:
+    operator = Operator(options)
+    operator.stop_on_signals()
+    await operator.run()
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return parse_address(text)
+    except AddressError as error:
+        raise typer.BadParameter(str(error), param_hint="--listen-address") from None
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise typer.BadParameter(f'"{value}" is none of {", ".join(known)}', param_hint=option)
