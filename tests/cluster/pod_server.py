@@ -63,6 +63,7 @@ class PodServer:
         choose: faults.
         bound: uid -> times that a node was written to the pod.
         seen: (method, path) of every request, in order.
+        answered: paths of requests that were answered.
         sent: bodies of writes, by path.
         budgets: names of pods that no eviction may take.
         status_served: whether PodGroups have a status endpoint.
@@ -72,6 +73,7 @@ class PodServer:
     choose: Choose = lambda method, path: None
     bound: Counter[str] = field(default_factory=Counter)
     seen: list[tuple[str, str]] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
     sent: dict[str, list[Document]] = field(default_factory=dict)
     budgets: set[str] = field(default_factory=set)
     status_served: bool = False
@@ -124,6 +126,7 @@ class PodServer:
             return await self._answer(request)
         finally:
             self.flying -= 1
+            self.answered.append(request.path)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         text = await request.text()

@@ -118,6 +118,17 @@ def test_a_volume_that_somebody_took_ends_the_bind(tmp_path: Path) -> None:
     assert server.objects[VOLUME]["spec"]["claimRef"]["name"] == "other"
 
 
+def test_a_server_that_refuses_for_good_ends_the_bind_at_once(tmp_path: Path) -> None:
+    def choose(method: str, path: str) -> Fault | None:
+        return Fault(status=403) if (method, path) == ("PATCH", VOLUME) else None
+
+    server = cluster(choose)
+    (outcome,) = run(tmp_path, server, submit(bind("a", claims=(ClaimOrder("data", "pv1"),))))
+    assert isinstance(outcome, BindFailed)
+    assert (outcome.trouble, outcome.why) == ("volumes", "fault 403")
+    assert server.wrote("PATCH", "/pv1") == 1
+
+
 def test_a_provisioner_that_gives_up_ends_the_bind(tmp_path: Path) -> None:
     """It takes the node off the claim, so that another one may be chosen."""
     server = cluster()
