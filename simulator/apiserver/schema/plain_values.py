@@ -19,8 +19,10 @@ BAD_QUANTITY = r"quantities must match the regular expression '^([+-]?[0-9.]+)([
 _CANONICAL = re.compile(r"[1-9][0-9]{0,2}(?:[numkMGTPE]|[KMGTPE]i)?|0")
 _BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_MICROSECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
+# Certainly a time, written as the server does; days past the 28th are looked at more closely.
+_SURE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+_SECONDS = re.compile(rf"{_SURE}Z")
+_MICROSECONDS = re.compile(rf"{_SURE}\.\d{{6}}Z")
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)")
 
 

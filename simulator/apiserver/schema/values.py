@@ -62,8 +62,12 @@ def faults(schema: Schema, value: Any, old: Any = MISSING, path: str = "") -> li
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal as JSON: true is not 1."""
-    return bool(one == other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    """Equal as JSON: 2 is 2.0, but 1 is not true."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def type_name(value: Any) -> str:
