@@ -17,12 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.controllers.people import ACTIONS, COMMANDS
+from tests.controllers.people import ACTIONS, COMMANDS, GROUP
 from tests.controllers.process import Process
 from tests.controllers.server import Event, Server
 from volcano_py.scheduler.cluster.api import ApiError, Unreachable
 
-GROUP = "scheduling.k8s.io/group-name"
 Step = tuple[str, int, int]
 
 
