@@ -29,6 +29,8 @@ PENDING: Final = "Pending"
 INQUEUE: Final = "Inqueue"
 RUNNING: Final = "Running"
 UNKNOWN: Final = "Unknown"
+_QUOTA_NAMES: Final = ("count/", "requests.", "limits.")
+"""Names of a ResourceQuota: PodGroups made for plain pods list amounts under these as well."""
 
 
 class GroupIntake:
@@ -136,5 +138,5 @@ def _min_resources(stated: Mapping[str, str] | None) -> dict[str, int] | None:
     """Base units of what is *stated*; None where the group asks for nothing at the gate."""
     if stated is None:
         return None
-    counted = {name: text for name, text in stated.items() if not name.startswith("count/")}
+    counted = {name: text for name, text in stated.items() if not name.startswith(_QUOTA_NAMES)}
     return amounts(counted, "spec.minResources")
