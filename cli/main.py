@@ -14,10 +14,14 @@ from typer.core import TyperGroup
 from typer.main import get_command as as_command
 
 COMMANDS: Final = {
+    "scheduler": ("volcano_py.cli.scheduler:scheduler", "Schedule the pods of a cluster."),
+    "controller": ("volcano_py.cli.controller:controller", "Make PodGroups, keep queues."),
     "plan": ("volcano_py.cli.plan:plan", "What the scheduler would do with manifests, and why."),
     "simulate": ("volcano_py.cli.simulate:app", "Replay a published trace through the engine."),
     "bench": ("volcano_py.cli.bench:bench", "Time decisions on known shapes of clusters."),
     "demo": ("volcano_py.cli.demo:demo", "A gang, a borrow, a reclaim and a trace, in a minute."),
+    "playground": ("volcano_py.cli.playground:playground", "A cluster without machines, for trying."),
+    "kubelets": ("volcano_py.cli.kubelets:kubelets", "Pretend nodes on any API server."),
     "plugins": (
         "volcano_py.cli.plugins:plugins",
         "Which plugins and actions there are, with their arguments.",

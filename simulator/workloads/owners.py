@@ -32,7 +32,8 @@ OWNERS: Final[dict[str, tuple[Resource, Planner]]] = {
     "ReplicaSet": (RESOURCES["ReplicaSet"], plan_replicas),
     "Deployment": (RESOURCES["Deployment"], plan_deployment),
 }
-_KINDS: Final = {**{kind: resource for kind, (resource, _) in OWNERS.items()}, "Pod": RESOURCES["Pod"]}
+KINDS: Final = {**{kind: resource for kind, (resource, _) in OWNERS.items()}, "Pod": RESOURCES["Pod"]}
+"""What is followed, by kind."""
 _RETRY_S: Final = (0.5, 5.0)
 _log = structlog.get_logger("workloads")
 
@@ -43,7 +44,7 @@ class Owners:
     def __init__(self, api: Api, *, in_flight: int = 4) -> None:
         self._api = api
         self._in_flight = in_flight
-        self._known: dict[str, dict[str, Document]] = {kind: {} for kind in _KINDS}
+        self._known: dict[str, dict[str, Document]] = {kind: {} for kind in KINDS}
         self._children: dict[str, set[tuple[str, str]]] = {}
         self._waiting: dict[tuple[str, str], None] = {}
         self._busy: set[tuple[str, str]] = set()
@@ -55,7 +56,7 @@ class Owners:
         known = self._known[kind].get(uid)
         if known is not None and _version(document) < _version(known):
             return
-        resource = _KINDS[kind]
+        resource = KINDS[kind]
         # Items of a list don't repeat what the list says of them.
         document = {**document, "apiVersion": resource.api_version, "kind": resource.kind}
         self._known[kind][uid] = document
@@ -124,7 +125,7 @@ class Owners:
             self.put(kind, await self._api.patch(f"{_path(kind, owner)}/status", patch))
 
     async def _make(self, kind: str, document: Document) -> None:
-        path = _KINDS[kind].path(document["metadata"]["namespace"])
+        path = KINDS[kind].path(document["metadata"]["namespace"])
         try:
             self.put(kind, await self._api.post(path, document))
         except ApiError as error:
@@ -142,7 +143,7 @@ class Owners:
 
 
 def _path(kind: str, document: Document) -> str:
-    return _KINDS[kind].path(document["metadata"]["namespace"], document["metadata"]["name"])
+    return KINDS[kind].path(document["metadata"]["namespace"], document["metadata"]["name"])
 
 
 def _owner_of(document: Document) -> tuple[str, str] | None:

@@ -1,0 +1,128 @@
+"""``volcano-py playground``: a cluster without machines, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from volcano_py.cli.node_options import (
+    CardFamily,
+    Cpu,
+    Family,
+    GpuMemory,
+    GpuModel,
+    Gpus,
+    GpuSlots,
+    Memory,
+    Zones,
+    shape_of,
+)
+from volcano_py.simulator.playground.playground import Playground, PlaygroundError, Wishes
+
+_MANIFEST = "examples/playground"
+
+
+def playground(
+    nodes: Annotated[int, typer.Option("--nodes", min=0, max=20000, help="Pretend nodes.")] = 4,
+    gpus: Gpus = 8,
+    cpu: Cpu = "64",
+    memory: Memory = "512Gi",
+    gpu_memory: GpuMemory = 81920,
+    gpu_slots: GpuSlots = 10,
+    gpu_model: GpuModel = "NVIDIA-A100-SXM4-80GB",
+    gpu_family: Family = CardFamily.hami,
+    zones: Zones = 1,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder that keeps the cluster; else it is gone at the end."),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, help="Of the API server; 0: the last one or a free one."),
+    ] = 0,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", help="Write the kubeconfig here, not into the folder.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=0, help="Stop after so many seconds; else at Ctrl-C.")
+    ] = None,
+) -> None:
+    """Run an API server, pretend nodes, the controllers and the scheduler on this machine.
+
+    No Docker, no cluster: any Kubernetes client works with it. It listens on 127.0.0.1 only and
+    asks for the token that stands in its kubeconfig.
+
+    Example: [bold]volcano-py playground --nodes 4 --gpus 8 --data build/playground[/bold]
+    """
+    shape = shape_of(cpu, memory, gpus, gpu_memory, gpu_slots, gpu_model, gpu_family, zones)
+    wishes = Wishes(nodes, shape, data, port, kubeconfig)
+    console = Console(highlight=False)
+    try:
+        asyncio.run(_run(wishes, seconds, console))
+    except PlaygroundError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(1) from None
+
+
+async def _run(wishes: Wishes, seconds: float | None, console: Console) -> None:
+    """Up, until a signal or the time is over, down."""
+    asked = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    play = Playground(wishes, lambda line: console.print(f"  {escape(line)}"))
+    console.print(f"playground in {play.folder.root}", style="bold")
+    if await _first(play.up(), asked.wait()):
+        await play.down()
+        return
+    _next_steps(play, console)
+    watching = asyncio.create_task(play.watch())
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asked.wait(), seconds)
+    watching.cancel()
+    console.print("stopping")
+    await play.down()
+    kept = f"; {play.folder.root} keeps the cluster" if play.folder.is_kept else ""
+    console.print(f"stopped{kept}")
+
+
+async def _first(work: Awaitable[None], asked: Awaitable[bool]) -> bool:
+    """Whether *asked* came before *work* was done; what is not done is cancelled.
+
+    Raises:
+        PlaygroundError: *work* did.
+    """
+    tasks = [asyncio.ensure_future(work), asyncio.ensure_future(asked)]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    is_done = tasks[0].done()
+    for task in tasks:
+        task.cancel()
+    if is_done:
+        tasks[0].result()
+    else:
+        with contextlib.suppress(asyncio.CancelledError):
+            await tasks[0]
+    return not is_done
+
+
+def _next_steps(play: Playground, console: Console) -> None:
+    lines = (
+        f"export KUBECONFIG={play.kubeconfig}",
+        "kubectl get nodes",
+        f"kubectl apply -f {_MANIFEST}/queues.yaml -f {_MANIFEST}/gang.yaml",
+        "kubectl get podgroups,pods -A -o wide",
+        "vcctl-py explain podgroup train -n research",
+    )
+    console.print(f"logs of the parts: {play.folder.logs}\n", soft_wrap=True)
+    console.print("In another terminal:", style="bold")
+    for line in lines:
+        console.print(f"  {line}", soft_wrap=True)
+    console.print("\nCtrl-C stops it.")
