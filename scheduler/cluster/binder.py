@@ -145,8 +145,7 @@ class Binder:
             self.lane.put(work)
             return
         wait_s = retry_wait_s(max(work.tries, 1), error)
-        if getattr(error, "status", 0) == 429:
-            self.lane.pause(wait_s)
+        self.lane.hold_off(error, wait_s)
         self.lane.put_later(work, wait_s)
 
     async def _settled(self, work: BindWork) -> bool:

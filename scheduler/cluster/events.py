@@ -205,8 +205,7 @@ class Events:
             self._lost(told, str(error))
             return
         wait_s = retry_wait_s(told.tries, error)
-        if getattr(error, "status", 0) == 429:
-            self.lane.pause(wait_s)
+        self.lane.hold_off(error, wait_s)
         self.lane.put_later(told, wait_s)
 
     def _lost(self, told: _Told, why: str) -> None:

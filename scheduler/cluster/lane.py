@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+from volcano_py.scheduler.cluster.errors import ApiError
 
 Item = TypeVar("Item")
+
+_UNANSWERED_S: Final = 0.5
 
 
 class Pace:
@@ -85,6 +89,17 @@ class Lane(Generic[Item]):
 
         handle = asyncio.get_running_loop().call_later(delay_s, come_back)
         self._later[handle] = item
+
+    def hold_off(self, error: Exception, wait_s: float) -> None:
+        """Pause where *error* says that the next request would fare no better.
+
+        A busy server gets the whole *wait_s*. One that does not answer is asked seldom, but not left alone
+        for long: it may have been a single request.
+        """
+        if not isinstance(error, ApiError):
+            self.pause(min(wait_s, _UNANSWERED_S))
+        elif error.is_busy:
+            self.pause(wait_s)
 
     def pause(self, seconds: float) -> None:
         """Begin nothing for *seconds*."""

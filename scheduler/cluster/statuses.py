@@ -172,8 +172,7 @@ class Statuses:
         self._wishes[key].tries = tries
         lane = self.trickle if wish.minor else self.news
         wait_s = retry_wait_s(tries, error)
-        if getattr(error, "status", 0) == 429:
-            lane.pause(wait_s)
+        lane.hold_off(error, wait_s)
         lane.put_later(key, wait_s)
 
     def _broke(self, key: Key, error: Exception) -> None:

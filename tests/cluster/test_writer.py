@@ -133,6 +133,23 @@ def test_a_server_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
     assert len(run(tmp_path, server, work, in_flight=1)) == 4
 
 
+def test_a_server_that_does_not_answer_is_asked_seldom(tmp_path: Path) -> None:
+    """Hundreds of orders that wait for it do not keep a processor busy."""
+    server = PodServer(choose=lambda method, path: Fault())
+    for i in range(300):
+        server.pod(f"p{i}")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit(bind(f"p{i}") for i in range(300))
+        await asyncio.sleep(1.0)
+        assert 32 <= len(server.seen) < 32 * 40
+        server.choose = lambda method, path: None
+        assert await writer.drain(20.0)
+
+    outcomes = run(tmp_path, server, work)
+    assert [type(each) for each in outcomes] == [BindDone] * 300
+
+
 def test_no_more_than_so_many_are_in_flight(tmp_path: Path) -> None:
     server = PodServer()
     for i in range(100):
