@@ -68,7 +68,8 @@ def _own_entry(
 ) -> list[Document]:
     if not asked:
         return []
-    if own is not None and fields_in(own) == asked and own.get("apiVersion") == kind.api_version:
+    same = own is not None and fields_in(own) == asked and own.get("apiVersion") == kind.api_version
+    if own is not None and same and not now:
         return [own]
     return [ownership.new_entry(kind, manager, APPLY, subresource, asked, now)]
 

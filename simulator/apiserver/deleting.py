@@ -1,7 +1,7 @@
 """Everything that ends an object: grace periods, finalizers, preconditions, collections.
 
-A pod on a node gets a deletionTimestamp and stays until its kubelet deletes it with grace period 0; one on no
-node goes at once. An object with finalizers stays until they are gone. What depends on the object is the
+A pod on a node gets a deletionTimestamp and stays until its kubelet deletes it with grace period 0; one on
+no node goes at once. An object with finalizers stays until they are gone. What depends on the object is the
 collector's business; the policy of a delete reaches it as a finalizer.
 """
 
@@ -131,8 +131,8 @@ class Deleting:
     def _finish(self, kind: ServedKind, document: Document, changed: bool) -> Document:
         metadata = document["metadata"]
         space, name = metadata.get("namespace") or "", metadata["name"]
-        if changed and kind.bucket == "pods" and (document.get("spec") or {}).get("nodeName"):
-            # The kubelet's watch sees the end begin before the pod is gone.
+        if changed and kind.bucket == "pods":
+            # Watches see the end of a pod begin before it is gone.
             document = self._store.put(kind.bucket, document).document()
         return outward(kind, self._store.remove(kind.bucket, space, name, document))
 

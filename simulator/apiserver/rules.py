@@ -70,8 +70,7 @@ def _status_update(kind: ServedKind, new: Document, old: Document) -> Document:
     metadata = dict(new["metadata"])
     if kind.custom:
         metadata = dict(old["metadata"])
-        for name in ("managedFields", "name", "namespace", "uid"):
-            _restore(metadata, new["metadata"], name)
+        _restore(metadata, new["metadata"], "managedFields")
     else:
         _restore(metadata, old["metadata"], "ownerReferences")
     updated["metadata"] = metadata

@@ -10,7 +10,6 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import msgspec
 from aiohttp import web
 
 from volcano_py.simulator.apiserver.answers import Answers, Form, wanted_form
@@ -28,6 +27,7 @@ from volcano_py.simulator.apiserver.status import (
     Refused,
     bad_request,
     not_allowed,
+    not_found,
     unknown_resource,
 )
 from volcano_py.simulator.apiserver.store import encode
@@ -135,9 +135,8 @@ class Server:
             raise unknown_resource()
         if route.name and kind.namespaced and not route.namespace:
             raise unknown_resource()
-        known = route.subresource in ("", *kind.subresources)
-        if not known:
-            raise unknown_resource()
+        if route.subresource not in ("", *kind.subresources):
+            raise not_found(kind, route.name) if kind.custom else unknown_resource()
         return Target(kind, route.namespace, route.name, route.subresource)
 
     # verbs
@@ -273,7 +272,8 @@ def _require(kind: ServedKind, verb: str) -> None:
 def _watch_options(query: Any) -> WatchOptions:
     version = query.get("resourceVersion", "")
     if version and not version.isdecimal():
-        raise bad_request(f"Invalid value: {msgspec.json.encode(version).decode()}: invalid resource version")
+        why = f'resourceVersion: Invalid value: "{version}": parsing "{version}": invalid syntax'
+        raise Refused(500, "", why)
     initial = query.get("sendInitialEvents")
     seconds = query.get("timeoutSeconds")
     return WatchOptions(

@@ -81,10 +81,10 @@ def _too_many(budget: Budget) -> Refused:
 
 
 def _mark(objects: Objects, target: Target, uid: str) -> None:
-    """Say on a pod that stays for a while why it is going."""
+    """Say on the pod why it is going."""
     item = objects.item(target)
     pod = item.document()
-    if (uid and uid != item.uid) or not pod["spec"].get("nodeName") or item.ending:
+    if (uid and uid != item.uid) or item.ending:
         return
     set_condition(pod.setdefault("status", {}), dict(_CONDITION), meta.timestamp(objects.clock()))
     objects.store.put("pods", pod)

@@ -1,0 +1,28 @@
+"""Whatever is asked, both servers answer alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.apiserver.scripts import SCRIPTS
+from tests.apiserver.spaces import new_namespace
+from tests.apiserver.transcripts import play
+from volcano_py.scheduler.cluster.api import Api
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_answers_are_alike(name: str, configs: Callable[[str], Path]) -> None:
+    steps = SCRIPTS[name]
+
+    async def answers(kind: str) -> list[tuple[int, object]]:
+        async with await Api.connect(str(configs(kind))) as api:
+            return await play(api, steps, await new_namespace(api))
+
+    real = asyncio.run(answers("real"))
+    embedded = asyncio.run(answers("embedded"))
+    for step, ours, theirs in zip(steps, embedded, real, strict=True):
+        assert ours == theirs, f"{step.method} {step.path} {step.body}"
