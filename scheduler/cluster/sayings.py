@@ -21,6 +21,7 @@ UNSCHEDULABLE: Final = "Unschedulable"
 """Reason of the pod condition for which cluster autoscalers (Cluster Autoscaler, Karpenter) add nodes."""
 GROUP_SCHEDULED: Final = "Scheduled"
 GROUP_UNSCHEDULABLE: Final = "Unschedulable"
+GANG_INCOMPLETE: Final = "GangIncomplete"
 _OPPOSITE: Final = {GROUP_SCHEDULED: GROUP_UNSCHEDULABLE, GROUP_UNSCHEDULABLE: GROUP_SCHEDULED}
 NO_NODE_HELPS: Final = frozenset(
     {
@@ -29,6 +30,7 @@ NO_NODE_HELPS: Final = frozenset(
         "NotEnoughPodsOfTask",
         "NotEnoughTasks",
         "QueueClosed",
+        "QueueEntitlement",
         "QueueInvalid",
         "QueueLimit",
         "SchedulingGated",
@@ -49,7 +51,7 @@ class Said(NamedTuple):
 
 
 def refusal(
-    pod: Pod, message: str, reason: str = UNSCHEDULABLE, *, event: bool = True
+    pod: Pod, message: str, reason: str = UNSCHEDULABLE, *, nodes: int = 1, event: bool = True
 ) -> RefusalOrder | None:
     """Say on *pod* that it waits.
 
@@ -57,9 +59,11 @@ def refusal(
         pod: as the server has it.
         message: the refusal's sentence.
         reason: the refusal's reason; one that more nodes may change becomes ``Unschedulable``.
+        nodes: how many nodes were looked at for it; 0 of a gang that something else stops.
         event: whether an event is wanted.
     """
-    reason = reason if reason in NO_NODE_HELPS else UNSCHEDULABLE
+    elsewhere = reason in NO_NODE_HELPS or (reason == GANG_INCOMPLETE and not nodes)
+    reason = reason if elsewhere else UNSCHEDULABLE
     minor = False
     for condition in pod.status.conditions:
         if condition.type == SCHEDULED and condition.status == "False" and condition.reason == reason:

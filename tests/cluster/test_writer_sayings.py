@@ -75,6 +75,12 @@ def test_no_autoscaler_buys_a_node_for_what_no_node_would_change(reason: str, co
     assert order.reason == condition
 
 
+def test_a_gang_that_its_queue_stops_needs_no_node() -> None:
+    order = refusal(pod({}), "sorry", "GangIncomplete", nodes=0)
+    assert order is not None
+    assert order.reason == "GangIncomplete"
+
+
 def test_a_nomination_is_ordered_where_it_differs() -> None:
     there = pod({"nominatedNodeName": "n1"})
     assert nomination(there, "n1") is None
