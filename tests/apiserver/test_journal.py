@@ -1,0 +1,157 @@
+"""What is kept on disk: a server killed at any point comes back with every change that it answered."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.apiserver.test_store import document
+from volcano_py.simulator.apiserver.journal import DataDamagedError, DataInUseError, Journal
+from volcano_py.simulator.apiserver.store import Store
+
+ROUNDS = 12
+
+
+def opened(folder: Path, floor_bytes: int = 1 << 20) -> tuple[Journal, Store]:
+    journal = Journal(folder, floor_bytes=floor_bytes)
+    return journal, journal.open()
+
+
+def content(store: Store) -> dict[str, bytes]:
+    return {f"{item.namespace}/{item.name}": item.body for item in store.items("things")}
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["a/x", "a/y", "b/z"]), st.integers(0, 9)), max_size=40),
+    st.integers(1, 2000),
+)
+def test_what_was_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], floor_bytes: int
+) -> None:
+    folder = tmp_path_factory.mktemp("journal")
+    journal, store = opened(folder, floor_bytes)
+    for key, value in steps:
+        namespace, _, name = key.partition("/")
+        if value == 0 and store.get("things", namespace, name) is not None:
+            store.remove("things", namespace, name)
+        else:
+            store.put("things", document(key, value))
+        journal.condense_if_large(store)
+        if value == 9:
+            journal.close()
+            version, kept = store.version, content(store)
+            journal, store = opened(folder, floor_bytes)
+            assert (store.version, content(store)) == (version, kept)
+    journal.close()
+
+
+def test_watches_can_go_on_after_a_restart(tmp_path: Path) -> None:
+    journal, store = opened(tmp_path)
+    store.put("things", document("a/x", 1))
+    seen = store.version
+    store.put("things", document("a/y", 2))
+    journal.close()
+    journal, store = opened(tmp_path)
+    assert [change.item.name for change in store.changes_since("things", seen)] == ["y"]
+    journal.close()
+
+
+@pytest.mark.parametrize("cut", [1, 7, 30])
+def test_unfinished_last_record_is_cut_off(tmp_path: Path, cut: int) -> None:
+    journal, store = opened(tmp_path)
+    store.put("things", document("a/x", 1))
+    before = content(store)
+    store.put("things", document("a/y", 2))
+    journal.close()
+    log = next(tmp_path.glob("log-*"))
+    os.truncate(log, log.stat().st_size - cut)
+    journal, store = opened(tmp_path)
+    assert content(store) == before
+    store.put("things", document("a/z", 3))
+    journal.close()
+    journal, store = opened(tmp_path)
+    assert set(content(store)) == {"a/x", "a/z"}
+    journal.close()
+
+
+def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
+    journal, store = opened(tmp_path)
+    for number in range(3):
+        store.put("things", document(f"a/n{number}", number))
+    journal.close()
+    log = next(tmp_path.glob("log-*"))
+    data = bytearray(log.read_bytes())
+    data[20] ^= 0xFF
+    log.write_bytes(data)
+    journal = Journal(tmp_path)
+    with pytest.raises(DataDamagedError):
+        journal.open()
+    journal.close()
+
+
+def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
+    journal, _ = opened(tmp_path)
+    with pytest.raises(DataInUseError):
+        Journal(tmp_path)
+    journal.close()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.apiserver.test_store import document
+from volcano_py.simulator.apiserver.journal import Journal
+
+journal = Journal(Path(sys.argv[1]), floor_bytes=2000)
+store = journal.open()
+print("open", flush=True)
+number = 0
+while True:
+    number += 1
+    key = f"a/n{number % 7}"
+    if number % 5 == 0 and store.get("things", "a", f"n{number % 7}") is not None:
+        store.remove("things", "a", f"n{number % 7}")
+    else:
+        store.put("things", document(key, number))
+    print(store.version, flush=True)
+    journal.condense_if_large(store)
+"""
+
+
+def test_killed_at_any_point_it_keeps_what_it_answered(tmp_path: Path) -> None:
+    dice = random.Random(4)
+    last = 1
+    for _ in range(ROUNDS):
+        answered = killed_writer(tmp_path, dice.randrange(1, 200))
+        journal, store = opened(tmp_path, 2000)
+        assert store.version >= max(answered, last), "an answered change is missing"
+        last = store.version
+        versions = [int(item.document()["metadata"]["resourceVersion"]) for item in store.items("things")]
+        assert all(version <= last for version in versions)
+        journal.close()
+
+
+def killed_writer(folder: Path, lines: int) -> int:
+    """Let a writer answer so many changes, kill it; the last version it answered."""
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]
+    ) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline().strip() == "open"
+        for _ in range(lines):
+            answered = writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+        rest = writer.stdout.read().split("\n")
+        writer.wait()
+    # The last line may be cut off; what is whole was answered.
+    whole = [int(line) for line in rest[:-1] if line]
+    return max([int(answered), *whole])
