@@ -38,11 +38,17 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A merge patch of exactly this object, not of a later one of its name. *sub*: a subresource."""
+    """A merge patch of exactly this object, not of a later one of its name.
+
+    Attributes:
+        sub: a subresource.
+        exact: only if the object is still as it was seen; else it is read again.
+    """
 
     target: Identity
     change: Mapping[str, Any]
     sub: str = ""
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ class Plan:
     """What is to be done about one key.
 
     Attributes:
-        acts: carried out one after the other; the first failure ends the round.
+        acts: carried out one after the other, until one finds its object otherwise than supposed.
         then: carried out after those, together, since none depends on another.
         again_s: ask again after these seconds although nothing changes; None: only when something does.
     """

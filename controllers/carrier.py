@@ -1,8 +1,8 @@
 """Carries acts out on the API server and says what the server answered.
 
 Every write names the uid of its object, so a later object of the same name is never written by mistake. What
-is gone is noted as gone, what is not as supposed is read again; both are no errors, since the plan is made
-anew. Errors are for the caller: :class:`ApiError` and :class:`Unreachable`, after which nothing is known.
+is gone is noted as gone, what is not as supposed is read again; both are no errors, but the plan has to be
+made anew. Errors are for the caller: :class:`ApiError` and :class:`Unreachable`, after which nothing is known.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ class Carrier:
         self._api, self._seen = api, seen
         self._changed, self._say, self._fence, self._count = changed, say, fence, count
 
-    async def carry_out(self, act: Act) -> None:
-        """Do it. Raises ApiError, Unreachable and NotLeading."""
+    async def carry_out(self, act: Act) -> bool:
+        """Do it; whether the object was as the plan supposes. Raises ApiError, Unreachable and NotLeading."""
         match act:
             case Create():
                 await self._create(act)
             case Patch():
-                await self._patch(act)
+                return await self._patch(act)
             case Delete():
-                await self._delete(act.target)
+                return await self._delete(act.target)
             case Look():
                 await self._look(act)
             case LookUpPod():
@@ -87,6 +87,7 @@ class Carrier:
                 await self._remove_idle_group(act)
             case Say():
                 self._say(act)
+        return True
 
     async def _create(self, act: Create) -> None:
         resource, name = RESOURCES[act.kind], act.document["metadata"]["name"]
@@ -101,9 +102,11 @@ class Carrier:
             made = await self._api.get(resource.path(act.namespace, name))
         self._put(act.kind, made)
 
-    async def _patch(self, act: Patch) -> None:
+    async def _patch(self, act: Patch) -> bool:
         target = act.target
         meta = {**act.change.get("metadata", {}), "uid": target.uid}
+        if act.exact:
+            meta["resourceVersion"] = str(target.version)
         path = RESOURCES[target.kind].path(target.namespace, target.name, act.sub or None)
         self._about_to("patch", target.kind)
         try:
@@ -112,21 +115,23 @@ class Carrier:
             )
         except ApiError as error:
             await self._resolve(target, error)
-        else:
-            self._put(target.kind, after)
+            return False
+        self._put(target.kind, after)
+        return True
 
-    async def _delete(self, target: Identity) -> None:
+    async def _delete(self, target: Identity) -> bool:
         path = RESOURCES[target.kind].path(target.namespace, target.name)
         self._about_to("delete", target.kind)
         try:
             answer = await self._api.delete(path, {"preconditions": {"uid": target.uid}})
         except ApiError as error:
             await self._resolve(target, error)
-            return
+            return False
         if answer.get("metadata", {}).get("deletionTimestamp"):
             self._put(target.kind, answer)
         else:
             self._drop(target)
+        return True
 
     async def _resolve(self, target: Identity, error: ApiError) -> None:
         """The object is gone or another than supposed: learn how it is. Other errors are raised."""

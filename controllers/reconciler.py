@@ -153,11 +153,17 @@ class Reconciler:
             plan = controller.plan(key.name)
             if not plan.acts and not plan.then:
                 return plan.again_s
-            for act in plan.acts:
-                await self._carry_out(controller, key, act)
-            await self._together(controller, key, plan.then)
+            if await self._in_turn(controller, key, plan.acts):
+                await self._together(controller, key, plan.then)
         _log.warning("never_settles", controller=key.controller, key=key.name)
         return self._limits.refused_wait_s
+
+    async def _in_turn(self, controller: Controller, key: Key, acts: tuple[Act, ...]) -> bool:
+        """One of *acts* after the other, while objects are as the plan supposes; whether all were."""
+        for act in acts:
+            if not await self._carry_out(controller, key, act):
+                return False
+        return True
 
     async def _together(self, controller: Controller, key: Key, acts: tuple[Act, ...]) -> None:
         """All of *acts*, of which a failing one stops no other; raises the first failure."""
@@ -167,14 +173,16 @@ class Reconciler:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _carry_out(self, controller: Controller, key: Key, act: Act) -> None:
+    async def _carry_out(self, controller: Controller, key: Key, act: Act) -> bool:
         async with self._in_flight:
             try:
-                await self._carrier.carry_out(act)
+                as_planned = await self._carrier.carry_out(act)
             except ApiError as error:
                 self._tell(act, error)
                 raise
-        controller.carried_out(key.name, act)
+        if as_planned:
+            controller.carried_out(key.name, act)
+        return as_planned
 
     def _tell(self, act: Act, error: ApiError) -> None:
         """Say on the object that the server refuses what is wanted for it."""

@@ -17,7 +17,7 @@ from volcano_py.controllers.intake import Intake, pod_selector
 from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.options import Options
 from volcano_py.controllers.podgroup.controller import PodGroupController
-from volcano_py.controllers.queue.controller import CommandController, QueueController
+from volcano_py.controllers.queue.controller import QueueController
 from volcano_py.controllers.racing import end_of_first
 from volcano_py.controllers.reconciler import Reconciler
 from volcano_py.controllers.watching import Watch
@@ -56,7 +56,6 @@ class Term:
                 inherit_owner_annotations=options.inherit_owner_annotations,
             ),
             QueueController(self.seen, time.monotonic),
-            CommandController(self.seen),
         )
         self.reconciler = Reconciler(
             controllers, carrier, say=self._say, failed=figures.count_failure, limits=options.limits

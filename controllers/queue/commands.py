@@ -1,7 +1,8 @@
 """What a Command to a queue leads to. A pure function of what was observed.
 
 A Command is carried out and then deleted: an end between the two carries it out again, which changes nothing
-the second time. Commands to one queue are carried out in the order in which they were given.
+the second time. Commands to one queue are carried out in the order in which they were given, and before
+anything else is decided about it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from volcano_py.controllers import keys
 from volcano_py.controllers.acts import Act, Delete, Look, Plan, Say
 from volcano_py.controllers.observed import Observed
-from volcano_py.controllers.queue.reconcile import counted, unmark, with_state
+from volcano_py.controllers.queue.reconcile import ALWAYS_THERE, counted, unmark, with_state
 from volcano_py.controllers.queue.tree import OPEN, SHUT, closing_state, fault
 from volcano_py.controllers.records import CommandRecord, QueueRecord
 
@@ -30,13 +31,12 @@ def plan(seen: Observed, name: str, *, looked: bool) -> Plan:
         looked: the server was asked for the queue, if it isn't seen.
     """
     commands = seen.commands(name)
-    if not commands:
-        return Plan()
     queue = seen.queue(name)
+    if not commands or (queue is None and name in ALWAYS_THERE):
+        return Plan()  # the queue is made first
     if queue is None and not looked:
         return Plan((Look("Queue", "", name),))
-    command = commands[0]
-    return Plan((*_obey(seen, queue, command), Delete(command.identity)))
+    return Plan((*_obey(seen, queue, commands[0]), Delete(commands[0].identity)))
 
 
 def _obey(seen: Observed, queue: QueueRecord | None, command: CommandRecord) -> tuple[Act, ...]:
@@ -74,11 +74,11 @@ def _close(seen: Observed, queue: QueueRecord, command: CommandRecord) -> Iterat
     if queue.identity.name == keys.ROOT:
         yield Say(queue.identity, CLOSE_QUEUE, "the root queue can't be closed", warning=True)
         return
-    if queue.closed_by_parent:
-        yield unmark(queue)
     if queue.state not in SHUT:
         yield with_state(queue, closing_state(seen, queue), counted(seen, queue.identity.name))
         yield Say(queue.identity, CLOSE_QUEUE, _told("closed", command))
+    if queue.closed_by_parent:
+        yield unmark(queue)
 
 
 def _told(what: str, command: CommandRecord) -> str:

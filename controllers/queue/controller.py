@@ -1,7 +1,8 @@
-"""The controllers of queues: their status, and Commands to them.
+"""The controller of queues: Commands to them first, then their status.
 
-What they want is decided in ``reconcile.py`` and ``commands.py``; here is what a process keeps for itself:
-when counts were last written, and which queue a Command was looked for. Losing it does no harm.
+What it wants is decided in ``commands.py`` and ``reconcile.py``. Both go by one key, so that an order and a
+state that was decided before it never cross. Here is what a process keeps for itself: when counts were last
+written, and which queues Commands were looked for. Losing it does no harm.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Final
 from volcano_py.controllers.acts import Act, Delete, Look, Patch, Plan
 from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.queue import commands, reconcile
-from volcano_py.controllers.records import CommandRecord, QueueRecord
+from volcano_py.controllers.records import QueueRecord
 
-__all__ = ["CommandController", "QueueController"]
+__all__ = ["QueueController"]
 
 
 class QueueController:
@@ -26,6 +27,7 @@ class QueueController:
         """*clock*: seconds that never go back; *counts_every_s*: between two writes of counts at least."""
         self._seen, self._clock, self._counts_every_s = seen, clock, counts_every_s
         self._written: dict[str, float] = {}
+        self._looked: set[str] = set()
 
     def affected(self, change: Change) -> Iterable[str]:
         """Queues that *change* is about."""
@@ -35,35 +37,17 @@ class QueueController:
 
     def plan(self, name: str) -> Plan:
         """What is to be done about the queue *name*."""
+        ordered = commands.plan(self._seen, name, looked=name in self._looked)
+        if ordered.acts:
+            return ordered
         due = self._written.get(name, float("-inf")) + self._counts_every_s
         return reconcile.plan(self._seen, name, counts_wait_s=max(0.0, due - self._clock()))
 
     def carried_out(self, name: str, act: Act) -> None:
-        """Remember when the status was written."""
+        """Remember when the status was written, and what was looked for until the Command is gone."""
         if isinstance(act, Patch) and act.sub == "status":
             self._written[name] = self._clock()
-
-
-class CommandController:
-    """Keys are names of the queues that Commands are for."""
-
-    name: Final = "command"
-
-    def __init__(self, seen: Observed) -> None:
-        self._seen = seen
-        self._looked: set[str] = set()
-
-    def affected(self, change: Change) -> Iterable[str]:
-        """Queues that were told something."""
-        return {record.queue for record in change.records if isinstance(record, CommandRecord)}
-
-    def plan(self, name: str) -> Plan:
-        """What the first Command to the queue *name* leads to."""
-        return commands.plan(self._seen, name, looked=name in self._looked)
-
-    def carried_out(self, name: str, act: Act) -> None:
-        """Remember that the queue was looked for, until the Command is gone."""
-        if isinstance(act, Look):
+        elif isinstance(act, Look):
             self._looked.add(name)
         elif isinstance(act, Delete):
             self._looked.discard(name)

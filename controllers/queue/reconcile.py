@@ -1,8 +1,9 @@
 """Which acts bring one queue's status to what it should be. A pure function of what was observed.
 
-Closing with the parent writes the mark before the state, opening the state before the mark is taken off: an
-end between the two is mended by the same rules. Counts ride on a change of state; alone they are written at
-most once a second.
+One write at a time, then the plan is made anew. Closing with the parent writes the mark before the state,
+opening the state before the mark is taken off: an end between the two is mended by the same rules. A state is
+written only over the state that it was decided from. Counts ride on a change of state; alone they are written
+at most once a second.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.queue.tree import CLOSED, CLOSING, OPEN, UNKNOWN, Verdict, judge
 from volcano_py.controllers.records import PHASES, CommandRecord, GroupRecord, QueueRecord
 
-__all__ = ["affected", "counted", "mark", "plan", "unmark", "with_state"]
+__all__ = ["ALWAYS_THERE", "affected", "counted", "mark", "plan", "unmark", "with_state"]
 
 _PHASES: Final[Mapping[str, str]] = {
     "": "pending",
@@ -34,10 +35,11 @@ _SPOKEN: Final[Mapping[str, tuple[str, bool]]] = {
 }
 """State -> reason of the event that tells of it, and whether it is a warning."""
 
-_ALWAYS_THERE: Final[Mapping[str, Mapping[str, Any]]] = {
+ALWAYS_THERE: Final[Mapping[str, Mapping[str, Any]]] = {
     keys.ROOT: {"weight": 1, "reclaimable": False},
     keys.DEFAULT_QUEUE: {"weight": 1, "reclaimable": True},
 }
+"""Queues that are made when they are missing, with their specs."""
 
 
 def affected(seen: Observed, change: Change) -> set[str]:
@@ -74,7 +76,7 @@ def plan(seen: Observed, name: str, *, counts_wait_s: float) -> Plan:
     """What is to be done about the queue *name*; *counts_wait_s*: until its counts may be written again."""
     queue = seen.queue(name)
     if queue is None:
-        return Plan((_create(name),) if name in _ALWAYS_THERE else ())
+        return Plan((_create(name),) if name in ALWAYS_THERE else ())
     if queue.identity.terminating:
         return Plan()
     verdict = judge(seen, queue)
@@ -89,7 +91,7 @@ def _create(name: str) -> Act:
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
         "metadata": {"name": name},
-        "spec": dict(_ALWAYS_THERE[name]),
+        "spec": dict(ALWAYS_THERE[name]),
     }
     return Create("Queue", "", document)
 
@@ -99,13 +101,15 @@ def _acts(
 ) -> Iterator[Act]:
     if verdict.marked and not queue.closed_by_parent:
         yield mark(queue)
-    if verdict.state != queue.state or (write_counts and counts != queue.counts):
+    elif verdict.state != queue.state:
         yield with_state(queue, verdict.state, counts)
-    if verdict.state != queue.state and verdict.why:
-        reason, warning = _SPOKEN[verdict.state]
-        yield Say(queue.identity, reason, f"{verdict.state}: {verdict.why}", warning)
-    if queue.closed_by_parent and not verdict.marked:
+        if verdict.why:
+            reason, warning = _SPOKEN[verdict.state]
+            yield Say(queue.identity, reason, f"{verdict.state}: {verdict.why}", warning)
+    elif queue.closed_by_parent and not verdict.marked:
         yield unmark(queue)
+    elif write_counts and counts != queue.counts:
+        yield Patch(queue.identity, {"status": {**counts}}, sub="status")
 
 
 def mark(queue: QueueRecord) -> Patch:
@@ -119,5 +123,5 @@ def unmark(queue: QueueRecord) -> Patch:
 
 
 def with_state(queue: QueueRecord, state: str, counts: Mapping[str, int]) -> Patch:
-    """Write state and counts; what others keep in the status stays."""
-    return Patch(queue.identity, {"status": {"state": state, **counts}}, sub="status")
+    """Write state and counts, if nobody has written since; what others keep in the status stays."""
+    return Patch(queue.identity, {"status": {"state": state, **counts}}, sub="status", exact=True)

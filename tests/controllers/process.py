@@ -13,7 +13,7 @@ from volcano_py.controllers.carrier import Carrier
 from volcano_py.controllers.intake import Intake
 from volcano_py.controllers.observed import KINDS, Change, Observed
 from volcano_py.controllers.podgroup.controller import PodGroupController
-from volcano_py.controllers.queue.controller import CommandController, QueueController
+from volcano_py.controllers.queue.controller import QueueController
 from volcano_py.controllers.reconciler import Limits, Reconciler
 from volcano_py.scheduler.cluster.api import Api
 
@@ -58,7 +58,6 @@ class Process:
                 remake_after_s=remake_after_s,
             ),
             QueueController(self.seen, time.monotonic, counts_every_s),
-            CommandController(self.seen),
         )
         self.reconciler = Reconciler(
             controllers, carrier, say=self.said.append, failed=self.failed.append, limits=_QUICK

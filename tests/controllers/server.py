@@ -108,8 +108,9 @@ class Server:
         await self.before("PATCH", path)
         resource, namespace, name, sub = _parsed(path)
         old = self._find(resource, namespace, name)
-        if body.get("metadata", {}).get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
-            raise ApiError(409, "Conflict", path)
+        for claim in ("uid", "resourceVersion"):
+            if body.get("metadata", {}).get(claim, old["metadata"][claim]) != old["metadata"][claim]:
+                raise ApiError(409, "Conflict", path)
         wanted = {"status": body.get("status", {})} if sub else {**body}
         if not sub and resource.kind == "Queue":
             wanted.pop("status", None)
