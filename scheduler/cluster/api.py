@@ -223,7 +223,10 @@ class Api:
             async with answer:
                 if answer.status >= 400:
                     raise api_error(answer.status, answer.headers, await answer.read(), f"{method} {path}")
-                yield answer
+                try:
+                    yield answer
+                finally:
+                    _hang_up(answer)
         except (aiohttp.ClientError, TimeoutError, OSError, AccessError) as error:
             raise Unreachable(f"{self.server}: {method} {path}: {_said(error)}") from error
 
@@ -241,6 +244,13 @@ def retry_wait_s(attempt: int, error: Exception | None = None) -> float:
     span = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
     asked = min(_LONGEST_ASKED_WAIT_S, getattr(error, "retry_after_s", None) or 0.0)
     return asked + random.uniform(0.0, span)
+
+
+def _hang_up(answer: aiohttp.ClientResponse) -> None:
+    """End the connection of an *answer* that was not read to its end, without waiting for a farewell."""
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
 
 
 def _said(error: Exception) -> str:
