@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
 PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*/*.py),-p benchmarks)
 
-.PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo bench bench-e2e clean
+.PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo playground bench bench-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,8 +67,13 @@ contracts: setup ## who may import whom
 crds: setup ## write the CRD YAML from the models
 	@$(BIN)/python -m volcano_py.crds.generate
 
-demo: setup ## OpenB with one policy, and a plan with a gang, a borrow and a reclaim
+demo: setup ## a minute on a cluster without machines: a gang, shared cards, a borrow, a reclaim
 	@$(BIN)/volcano-py demo
+
+PLAYGROUND ?= build/playground
+
+playground: setup ## such a cluster for kubectl, kept in build/playground, until Ctrl-C
+	@$(BIN)/volcano-py playground --nodes 2 --gpus 4 --data $(PLAYGROUND)
 
 bench: setup ## every benchmark shape, as a table and build/bench.json
 	@$(BIN)/volcano-py bench --all

@@ -1,95 +1,196 @@
-"""``volcano-py demo``: a gang, a borrow, a reclaim and a trace, as tables and pictures, in a minute."""
+"""``volcano-py demo``: a gang, shared cards, a borrow and a reclaim on a cluster of its own, in a minute.
+
+It starts a playground, brings in the manifests of ``examples/playground`` one after the other, and shows what
+became of them from the API server's own objects and events.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import signal
 import sys
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+import yaml
 from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
 from rich.rule import Rule
 
-from volcano_py.cli.output import print_plan
-from volcano_py.cli.simulate import Form, openb
-from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
-from volcano_py.scheduler.model.kube.times import parse_time
-from volcano_py.simulator.manifests import read_paths
-from volcano_py.simulator.planning import plan_manifests
+from volcano_py.cli import demo_views as views
+from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape
+from volcano_py.simulator.playground.playground import Playground, PlaygroundError, Wishes
+from volcano_py.simulator.workloads.owners import JOB
 
-NOW: Final = "2026-01-01T12:00:00Z"
-CYCLES: Final = 2
-POLICY: Final = "fragmentation-gradient"
+Document = dict[str, Any]
+NODES: Final = 2
+CARDS: Final = CardShape(count=4)
+PATIENCE_S: Final = 40.0
 
 
 def demo(
     examples: Annotated[Path, typer.Option("--examples", help="Folder with the example manifests.")] = Path(
         "examples"
     ),
-    to: Annotated[Path, typer.Option("--to", help="Folder for the pictures.")] = Path("build"),
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Instead, without a server: a plan, and a production trace.")
+    ] = False,
+    to: Annotated[Path, typer.Option("--to", help="With --trace: folder for the pictures.")] = Path("build"),
 ) -> None:
-    """Plan a small cluster that two teams share, then replay a production trace with one policy."""
-    if not (examples / "sharing").is_dir():
-        sys.stderr.write(
-            f"error: no folder {examples / 'sharing'}; run this in the checkout, or say --examples\n"
-        )
+    """Two teams share eight cards: what starts, what waits, who gives way for whom, and why."""
+    if not (examples / "playground").is_dir():
+        where = examples / "playground"
+        sys.stderr.write(f"error: no folder {where}; run this in the checkout, or say --examples\n")
         raise typer.Exit(2)
     console = Console(highlight=False)
-    console.print(Rule("Two teams, twelve cards: a gang, a borrow and a reclaim"))
-    config = load_scheduler_config(DEFAULT_CONFIG)
-    read = read_paths([str(examples / "sharing")])
-    report = plan_manifests(read, config, parse_time(NOW), cycles=CYCLES, settle=True)
-    print_plan(report, console)
-    picture = to / "demo-sharing.png"
-    draw_sharing(report, picture)
-    console.print(f"drawn: {picture}\n")
-    console.print(Rule(f"A production trace (OpenB), policy {POLICY}"))
-    trace = examples / "openb"
-    openb(
-        trace / "nodes.csv",
-        trace / "openb_pod_list_default.csv",
-        [POLICY],
-        "42",
-        Form.table,
-        to / "demo-openb.png",
-    )
+    if trace:
+        from volcano_py.cli.demo_trace import show_trace  # noqa: PLC0415  # matplotlib takes its time
+
+        show_trace(examples, to, console)
+        return
+    try:
+        asyncio.run(_run(examples / "playground", console))
+    except (PlaygroundError, NotSoError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise typer.Exit(1) from None
     _next_steps(console)
 
 
-def draw_sharing(report: dict[str, Any], path: Path) -> None:
-    """What each queue's pods do over the cycles: who starts, who goes, for whom."""
-    import matplotlib as mpl  # noqa: PLC0415  # half a second to import; only pictures need it
+class NotSoError(Exception):
+    """What the demo waited for did not come."""
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    colours = {"bind": "#0ca678", "pipeline": "#f08c00", "evict": "#e03131"}
-    words = {"bind": "starts", "pipeline": "room kept", "evict": "evicted"}
-    decisions = report["decisions"]
-    figure, axes = plt.subplots(figsize=(9, 0.34 * len(decisions) + 1.2))
-    for row, decision in enumerate(decisions):
-        kind = decision["kind"]
-        for_whom = f" for {decision['forWhom']}" if decision["forWhom"] else ""
-        text = f"{decision['pod']}  {words[kind]} on {decision['node']}{for_whom}"
-        axes.barh(row, 0.12, left=decision["cycle"], color=colours[kind])
-        axes.text(decision["cycle"] + 0.15, row, text, va="center", fontsize=8)
-    first = min(decision["cycle"] for decision in decisions)
-    last = max(decision["cycle"] for decision in decisions)
-    axes.set_xticks(range(first, last + 1), [f"cycle {cycle}" for cycle in range(first, last + 1)])
-    axes.set_xlim(first - 0.1, last + 1.2)
-    axes.set_yticks([])
-    axes.invert_yaxis()
-    axes.set_title("Two teams, twelve cards: what the scheduler decides, cycle by cycle")
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120, bbox_inches="tight")
-    plt.close(figure)
+async def _run(manifests: Path, console: Console) -> None:
+    """Up, the chapters, down; a signal ends it early and cleanly."""
+    console.print(Rule("A cluster on this machine"))
+    play = Playground(Wishes(NODES, NodeShape(cards=CARDS)), lambda line: console.print(f"  {escape(line)}"))
+    work = asyncio.ensure_future(_play(play, manifests, console))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, work.cancel)
+    try:
+        await work
+    except asyncio.CancelledError:
+        console.print("interrupted")
+        raise typer.Exit(130) from None
+
+
+async def _play(play: Playground, manifests: Path, console: Console) -> None:
+    await play.up()
+    keeping = asyncio.ensure_future(play.watch())
+    try:
+        async with await Api.connect(str(play.kubeconfig)) as api:
+            await Story(api, manifests, console).tell()
+    finally:
+        keeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await keeping
+        await play.down()
+    console.print("the playground has stopped")
+
+
+class Story:
+    """The chapters, on one cluster."""
+
+    def __init__(self, api: Api, manifests: Path, console: Console) -> None:
+        self._api = api
+        self._manifests = manifests
+        self._console = console
+
+    async def tell(self) -> None:
+        """All of it. Raises ``NotSoError`` where something does not come about."""
+        await self._chapter("Two queues, half of the cards each", "queues.yaml")
+        await self._until(lambda: self._has("Queue", 4), "the queues")
+        await self._gang()
+        await self._slices()
+        await self._borrow()
+        await self._reclaim()
+
+    async def _gang(self) -> None:
+        await self._chapter("A gang: three workers start together or not at all", "gang.yaml")
+        await self._until(lambda: self._runs("train", 3), "three running workers")
+        self._show(views.pod_table(await self._pods("train")))
+
+    async def _slices(self) -> None:
+        await self._chapter("Slices: four servers share one card", "slices.yaml")
+        await self._until(lambda: self._runs("chat", 4), "four running servers")
+        self._show(views.pod_table(await self._pods("chat")))
+
+    async def _borrow(self) -> None:
+        await self._chapter("A borrow: research sweeps on every card that is idle", "borrow.yaml")
+        await self._until(lambda: self._runs("sweep", 4), "four running trials")
+        await self._until(self._others_have_reasons, "the reasons of the others")
+        self._show(views.pod_table(await self._pods("sweep")))
+        self._show(views.waiting_list(await self._pods("sweep")))
+        await self._show_queues()
+
+    async def _reclaim(self) -> None:
+        await self._chapter("A reclaim: product wants three cards of its own", "reclaim.yaml")
+        await self._until(lambda: self._runs("rank", 3), "three running rankers")
+        self._show(views.pod_table(await self._pods("rank")))
+        events = await self._list("Event")
+        self._show(views.eviction_table(event for event in events if event["reason"] == "Evict"))
+        await self._until(self._others_have_reasons, "the reasons of those who wait again")
+        self._show(views.waiting_list(await self._pods("sweep")))
+        await self._show_queues()
+
+    async def _show_queues(self) -> None:
+        await asyncio.sleep(1.0)  # statuses of queues follow once a second
+        total = NODES * CARDS.count * CARDS.memory_mib
+        self._show(views.queue_table(await self._list("Queue"), total, CARDS.memory_mib))
+
+    # -- what it is made of ---------------------------------------------------------------------
+
+    async def _chapter(self, title: str, file: str) -> None:
+        path = self._manifests / file
+        self._console.print(Rule(title))
+        self._console.print(f"kubectl apply -f {path}", style="dim")
+        for document in yaml.safe_load_all(path.read_text()):
+            await self._apply(document)
+
+    async def _apply(self, document: Document) -> None:
+        kind, meta = document["kind"], document["metadata"]
+        resource = JOB if document["apiVersion"] == JOB.api_version else RESOURCES[kind]
+        path = resource.path(meta.get("namespace"), meta["name"])
+        await self._api.patch(path, document, kind="apply", fieldManager="volcano-py-demo", force="true")
+
+    async def _list(self, kind: str) -> list[Document]:
+        items: list[Document] = (await self._api.get(RESOURCES[kind].path()))["items"]
+        return items
+
+    async def _pods(self, prefix: str) -> list[Document]:
+        return [pod for pod in await self._list("Pod") if pod["metadata"]["name"].startswith(f"{prefix}-")]
+
+    async def _has(self, kind: str, count: int) -> bool:
+        return len(await self._list(kind)) >= count
+
+    async def _runs(self, prefix: str, count: int) -> bool:
+        phases = [str(pod["status"]["phase"]) for pod in await self._pods(prefix)]
+        return phases.count("Running") >= count
+
+    async def _others_have_reasons(self) -> bool:
+        waiting = [pod for pod in await self._pods("sweep") if not pod["spec"].get("nodeName")]
+        return bool(waiting) and all(map(views.refusal_of, waiting))
+
+    async def _until(self, holds: Callable[[], Awaitable[bool]], what: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not await holds():
+            if time.monotonic() > deadline:
+                raise NotSoError(f"no {what} after {PATIENCE_S:.0f} s")
+            await asyncio.sleep(0.1)
+
+    def _show(self, body: Any) -> None:
+        self._console.print(Padding(body, (0, 0, 1, 2), expand=False))
 
 
 def _next_steps(console: Console) -> None:
     console.print(Rule("Next"))
-    console.print("  .venv/bin/volcano-py plan -f examples/sharing -o json   all of it as data")
-    console.print("  .venv/bin/volcano-py plan -f YOUR.yaml                  your manifests")
-    console.print("  .venv/bin/volcano-py plan --scenario tests/scenarios    cases with answers")
-    console.print("  .venv/bin/volcano-py plugins                            policies, arguments")
+    console.print("  make playground                     such a cluster, for you and kubectl")
+    console.print("  docs/first-ten-minutes.md           what to try in it")
+    console.print("  .venv/bin/volcano-py demo --trace   without a server: a plan, and a trace")
+    console.print("  .venv/bin/volcano-py plugins        policies and their arguments")

@@ -19,7 +19,7 @@ COMMANDS: Final = {
     "plan": ("volcano_py.cli.plan:plan", "What the scheduler would do with manifests, and why."),
     "simulate": ("volcano_py.cli.simulate:app", "Replay a published trace through the engine."),
     "bench": ("volcano_py.cli.bench:bench", "Time decisions on known shapes of clusters."),
-    "demo": ("volcano_py.cli.demo:demo", "A gang, a borrow, a reclaim and a trace, in a minute."),
+    "demo": ("volcano_py.cli.demo:demo", "A gang, shared cards, a borrow and a reclaim, in a minute."),
     "playground": ("volcano_py.cli.playground:playground", "A cluster without machines, for trying."),
     "kubelets": ("volcano_py.cli.kubelets:kubelets", "Pretend nodes on any API server."),
     "plugins": (
