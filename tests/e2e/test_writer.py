@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -264,3 +265,37 @@ def test_a_volume_is_kept_for_its_claim_before_the_pod_is_bound(cluster: Cluster
     owner = cluster.call(cluster.api.get(f"/api/v1/persistentvolumes/{name}"))["spec"]["claimRef"]
     assert (owner["namespace"], owner["name"]) == (cluster.space, "data")
     cluster.call(cluster.api.delete(f"/api/v1/persistentvolumes/{name}"))
+
+
+def test_binds_and_evictions_outlive_a_crash_of_the_server(cluster: Cluster) -> None:
+    """Whatever the crash cuts off is found out and done; nothing is done twice or forgotten."""
+    count = 150
+    pods = [objects.pod(cluster.space, f"p{i}") for i in range(count)]
+    cluster.create(*pods)
+    uids = {name: str(found["metadata"]["uid"]) for name, found in cluster.pods().items()}
+    orders = [BindOrder(cluster.space, name, uid, "n0") for name, uid in uids.items()]
+
+    async def start() -> Writer:
+        writer = Writer(cluster.api, settings=WriterSettings(in_flight=4))
+        writer.submit(orders)
+        while not writer.stats.bound:
+            await asyncio.sleep(0.001)
+        return writer
+
+    async def finish(writer: Writer) -> list[Outcome]:
+        writer.submit([evict(cluster, name, uid) for name, uid in list(uids.items())[:10]])
+        assert await writer.drain(60.0)
+        outcomes = writer.take_outcomes()
+        await writer.close()
+        return outcomes
+
+    writer = cluster.call(start())
+    cluster.server.crash()
+    assert writer.stats.binding
+    cluster.server.revive()
+    outcomes = cluster.call(finish(writer))
+    done = [each.key for each in outcomes if isinstance(each, BindDone)]
+    assert sorted(done) == sorted(f"{cluster.space}/{name}" for name in uids)
+    assert sum(isinstance(each, EvictDone) for each in outcomes) == 10
+    assert len(outcomes) == count + 10
+    assert all(each["spec"].get("nodeName") == "n0" for each in cluster.pods().values())
