@@ -32,9 +32,13 @@ def read_body(body: bytes, media_type: str, kind: ServedKind) -> Document:
     try:
         document = yaml.safe_load(body) if media_type == YAML else msgspec.json.decode(body)
     except (msgspec.DecodeError, yaml.YAMLError) as error:
-        raise bad_request(f"the object provided is unrecognized: {error}") from error
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind.kind}): {error}"
+        ) from error
     if not isinstance(document, dict):
-        raise bad_request("the object provided is unrecognized (must be an object)")
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind.kind}): it is no object"
+        )
     return document
 
 
@@ -131,6 +135,8 @@ def complete(kind: ServedKind, document: Document) -> None:
     else:
         _drop_empty(document, kind.shape)
         fill_defaults(kind.bucket, document)
+        if "status" in kind.subresources:
+            document.setdefault("status", {})
 
 
 def _check_kind(kind: ServedKind, document: Document) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
+from volcano_py.simulator.apiserver.schema.checks.causes import each, forbidden, invalid, required, shown
+from volcano_py.simulator.apiserver.schema.checks.names import (
+    label_faults,
+    label_value_faults,
+    qualified_faults,
+    subdomain_faults,
+)
 from volcano_py.simulator.apiserver.schema.kinds import Cause, ServedKind
 from volcano_py.simulator.apiserver.status import Document
 
@@ -15,33 +22,8 @@ _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED: Final = 63 - 5
 _MOST_ANNOTATION_BYTES: Final = 256 << 10
 
-LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_LABEL_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
-
-_SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-LABEL_RULE: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
-    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_QUALIFIED_RULE: Final = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_LABEL_VALUE_RULE: Final = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used "
-    "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-
 _LABEL_NAMED: Final = frozenset(["namespaces", "services"])
+_BARE_FINALIZERS: Final = frozenset(["foregroundDeletion", "orphan", "kubernetes"])
 _PATH_NAMED_GROUP: Final = "rbac.authorization.k8s.io"
 _KEPT_ON_UPDATE: Final = (
     "uid",
@@ -93,12 +75,6 @@ def carry_over(new: Document, old: Document) -> None:
         mine["managedFields"] = theirs["managedFields"]
 
 
-def invalid_value(value: Any, why: str, field: str) -> Cause:
-    """The cause that says a value is wrong."""
-    shown = f'"{value}"' if isinstance(value, str) else value
-    return Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", field)
-
-
 def check_metadata(kind: ServedKind, document: Document) -> list[Cause]:
     """What is wrong with the metadata of an object to be kept."""
     metadata = document["metadata"]
@@ -115,112 +91,80 @@ def check_metadata_update(new: Document, old: Document) -> list[Cause]:
     """What a client changed in the metadata and may not."""
     mine, theirs = new["metadata"], old["metadata"]
     causes = [
-        invalid_value(mine[name], "field is immutable", f"metadata.{name}")
+        invalid(f"metadata.{name}", mine[name], "field is immutable")
         for name in ("name", "namespace", "uid", "creationTimestamp")
         if mine.get(name) not in (None, "", theirs.get(name))
     ]
     if theirs.get("deletionTimestamp"):
         added = [one for one in mine.get("finalizers") or [] if one not in (theirs.get("finalizers") or [])]
         if added:
-            listed = ", ".join(f'"{one}"' for one in added)
+            listed = ", ".join(shown(one) for one in added)
             why = (
                 "no new finalizers can be added if the object is being deleted, "
                 f"found new finalizers []string{{{listed}}}"
             )
-            causes.append(Cause("FieldValueForbidden", f"Forbidden: {why}", "metadata.finalizers"))
+            causes.append(forbidden("metadata.finalizers", why))
     return causes
 
 
-def _check_name(kind: ServedKind, metadata: Document) -> list[Cause]:
-    name = metadata.get("name") or ""
-    if not name:
-        if not metadata.get("generateName"):
-            why = "Required value: name or generateName is required"
-            return [Cause("FieldValueRequired", why, "metadata.name")]
-        name, field = str(metadata["generateName"]) + "x", "metadata.generateName"
-    else:
-        field = "metadata.name"
-    why = _name_fault(kind, name)
-    return [invalid_value(metadata[field.partition(".")[2]], why, field)] if why else []
+def _check_name(kind: ServedKind, metadata: Document) -> Iterator[Cause]:
+    prefix, name = metadata.get("generateName") or "", metadata.get("name") or ""
+    if prefix:
+        yield from each("metadata.generateName", prefix, _name_faults(kind, _without_dash(prefix)))
+    if name:
+        yield from each("metadata.name", name, _name_faults(kind, name))
+    elif not prefix:
+        yield required("metadata.name", "name or generateName is required")
 
 
-def _name_fault(kind: ServedKind, name: str) -> str:
+def _without_dash(prefix: str) -> str:
+    """A prefix may end with the dash that stands before what is generated."""
+    return prefix[:-1] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+
+
+def _name_faults(kind: ServedKind, name: str) -> list[str]:
     if kind.group == _PATH_NAMED_GROUP:
         if name in (".", ".."):
-            return f"may not be '{name}'"
-        return next((f"may not contain '{sign}'" for sign in "/%" if sign in name), "")
-    if kind.bucket in _LABEL_NAMED:
-        if len(name) > 63:
-            return "must be no more than 63 bytes"
-        return "" if LABEL.fullmatch(name) else LABEL_RULE
-    if len(name) > 253:
-        return "must be no more than 253 bytes"
-    return "" if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+            return [f"may not be '{name}'"]
+        return [f"may not contain '{sign}'" for sign in "/%" if sign in name]
+    return label_faults(name) if kind.bucket in _LABEL_NAMED else subdomain_faults(name)
 
 
-def _check_labels(labels: Document) -> list[Cause]:
-    causes = []
+def _check_labels(labels: Document) -> Iterator[Cause]:
     for key, value in labels.items():
-        if why := _key_fault(key):
-            causes.append(invalid_value(key, why, "metadata.labels"))
-        if not isinstance(value, str) or not _LABEL_VALUE.fullmatch(value):
-            causes.append(invalid_value(value, _LABEL_VALUE_RULE, "metadata.labels"))
-        elif len(value) > 63:
-            causes.append(invalid_value(value, "must be no more than 63 bytes", "metadata.labels"))
-    return causes
+        yield from each("metadata.labels", key, qualified_faults(key))
+        yield from each("metadata.labels", value, label_value_faults(str(value)))
 
 
-def _key_fault(key: str) -> str:
-    prefix, slash, name = key.rpartition("/")
-    if slash and not _SUBDOMAIN.fullmatch(prefix):
-        return f"prefix part {_SUBDOMAIN_RULE}"
-    if not name:
-        return "name part must be non-empty"
-    if len(name) > 63:
-        return "name part must be no more than 63 bytes"
-    return "" if _QUALIFIED.fullmatch(name) else _QUALIFIED_RULE
-
-
-def _check_annotations(annotations: Document) -> list[Cause]:
-    causes = [
-        invalid_value(key, why, "metadata.annotations")
-        for key in annotations
-        if (why := _key_fault(key.lower()))
-    ]
+def _check_annotations(annotations: Document) -> Iterator[Cause]:
+    for key in annotations:
+        yield from each("metadata.annotations", key, qualified_faults(key.lower()))
     size = sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > _MOST_ANNOTATION_BYTES:
         why = f"Too long: may not be more than {_MOST_ANNOTATION_BYTES} bytes"
-        causes.append(Cause("FieldValueTooLong", why, "metadata.annotations"))
-    return causes
+        yield Cause("FieldValueTooLong", why, "metadata.annotations")
 
 
-def _check_owners(owners: list[Document]) -> list[Cause]:
-    causes = []
-    for place, owner in enumerate(owners):
+def _check_owners(owners: list[Document]) -> Iterator[Cause]:
+    for owner in owners:
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
-                field = f"metadata.ownerReferences[{place}].{name}"
                 why = "version must not be empty" if name == "apiVersion" else "must not be empty"
-                causes.append(invalid_value(owner.get(name) or "", why, field))
+                yield invalid(f"metadata.ownerReferences.{name}", owner.get(name) or "", why)
     controllers = [owner for owner in owners if owner.get("controller")]
     if len(controllers) > 1:
-        first, second = controllers[0], controllers[1]
+        first, second = (f"{owner.get('kind')}/{owner.get('name')}" for owner in controllers[:2])
         why = (
-            f'Only one reference can have Controller set to true. Found "true" in references for '
-            f"{first.get('kind')}/{first.get('name')} and {second.get('kind')}/{second.get('name')}"
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{first} and {second}"
         )
-        causes.append(invalid_value(owners, why, "metadata.ownerReferences"))
-    return causes
+        yield invalid("metadata.ownerReferences", owners, why)
 
 
-def _check_finalizers(finalizers: list[str]) -> list[Cause]:
-    bare = ("foregroundDeletion", "orphan", "kubernetes")
-    causes = []
+def _check_finalizers(finalizers: list[str]) -> Iterator[Cause]:
     for number, finalizer in enumerate(finalizers):
         field = f"metadata.finalizers[{number}]"
-        if why := _key_fault(str(finalizer)):
-            causes.append(invalid_value(finalizer, why, field))
-        elif "/" not in finalizer and finalizer not in bare:
-            why = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(invalid_value(finalizer, why, field))
-    return causes
+        faults = qualified_faults(finalizer)
+        if not faults and "/" not in finalizer and finalizer not in _BARE_FINALIZERS:
+            faults = ["name is neither a standard finalizer name nor is it fully qualified"]
+        yield from each(field, finalizer, faults)

@@ -14,10 +14,11 @@ from typing import Any
 from volcano_py.simulator.apiserver import metadata as meta
 from volcano_py.simulator.apiserver.admission import admit_new
 from volcano_py.simulator.apiserver.apply import apply_configuration
+from volcano_py.simulator.apiserver.finishing import finish_new
 from volcano_py.simulator.apiserver.incoming import complete, take_in, take_in_patched
 from volcano_py.simulator.apiserver.ownership import own_update
 from volcano_py.simulator.apiserver.patching import patched
-from volcano_py.simulator.apiserver.pods import check_nomination, finish_new_pod
+from volcano_py.simulator.apiserver.pods import check_nomination
 from volcano_py.simulator.apiserver.requests import Target, Write
 from volcano_py.simulator.apiserver.rules import prepare_create, prepare_update
 from volcano_py.simulator.apiserver.schema.kinds import Cause, Invalid, ServedKind
@@ -164,17 +165,17 @@ class Objects:
         if document["metadata"].get("resourceVersion"):
             raise Refused(500, "", "resourceVersion should not be set on objects to be created")
         meta.stamp_new(document, kind, target.namespace, self.clock())
+        self._name(kind, document)
         prepare_create(kind, document)
         complete(kind, document)
         if not entries:
-            # What admission adds has no owner.
+            # What the server adds from here on has no owner.
             document["metadata"].pop("managedFields", None)
             own_update(kind, document, None, write.manager, "", self._now())
         admit_new(self.store, target, document)
-        if kind.bucket == "pods":
-            finish_new_pod(document)
+        finish_new(kind.bucket, document)
         self._check(kind, document, None, target.subresource, [])
-        self._name(kind, document)
+        self._check_free(kind, document)
         return document if write.dry_run else self._keep(kind, document)
 
     def _apply_new(self, target: Target, wanted: Document, write: Write) -> Document:
@@ -193,18 +194,19 @@ class Objects:
         )
 
     def _name(self, kind: ServedKind, document: Document) -> None:
+        """Give a name to an object that asks for one."""
         metadata = document["metadata"]
-        space = metadata.get("namespace") or ""
-        if metadata.get("name"):
-            if self.store.get(kind.bucket, space, metadata["name"]) is not None:
-                raise already_exists(kind, metadata["name"])
+        if metadata.get("name") or not metadata.get("generateName"):
             return
         for _ in range(_NAME_TRIES):
-            name = meta.generated_name(metadata["generateName"])
-            if self.store.get(kind.bucket, space, name) is None:
-                metadata["name"] = name
+            metadata["name"] = meta.generated_name(metadata["generateName"])
+            if self.store.get(kind.bucket, metadata.get("namespace") or "", metadata["name"]) is None:
                 return
-        raise already_exists(kind, metadata["generateName"])
+
+    def _check_free(self, kind: ServedKind, document: Document) -> None:
+        metadata = document["metadata"]
+        if self.store.get(kind.bucket, metadata.get("namespace") or "", metadata["name"]) is not None:
+            raise already_exists(kind, metadata["name"])
 
     def _check(
         self,
@@ -216,7 +218,7 @@ class Objects:
     ) -> None:
         found = [*causes, *meta.check_metadata(kind, document)]
         try:
-            kind.check(document, old, subresource)
+            kind.check(document, old, "" if subresource == "scale" else subresource)
         except Invalid as error:
             found.extend(error.causes)
         if kind.bucket == "pods" and old is not None:

@@ -11,13 +11,26 @@ from typing import Any, Final
 
 from volcano_py.simulator.apiserver import fieldsets
 from volcano_py.simulator.apiserver.fieldsets import FieldSet
-from volcano_py.simulator.apiserver.schema.kinds import ServedKind, Shape
+from volcano_py.simulator.apiserver.schema.kinds import ServedKind
 from volcano_py.simulator.apiserver.status import Document
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 _MOST_UPDATERS: Final = 10
 """Managers by Update that an object remembers; the oldest are merged beyond that."""
+
+_ALWAYS_THERE: Final = (
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "jobTemplate",
+    "strategy",
+    "updateStrategy",
+    "resources",
+    "podSelector",
+    "scaleTargetRef",
+)
 
 
 def entries_of(document: Document) -> list[Document]:
@@ -73,7 +86,7 @@ def own_update(
         new["metadata"].pop("managedFields", None)
         return
     entries = entries_of(old) if old is not None else []
-    changed, removed = (writable(kind, part, subresource) for part in _difference(old, new, kind.shape))
+    changed, removed = (writable(kind, part, subresource) for part in _difference(kind, old, new))
     kept = [_lessened(entry, changed, removed, manager, subresource) for entry in entries]
     left = [entry for entry in kept if entry is not None]
     if changed:
@@ -95,10 +108,12 @@ def _rank(entry: Document) -> tuple[str, ...]:
     )
 
 
-def _difference(old: Document | None, new: Document, shape: Shape) -> tuple[FieldSet, FieldSet]:
-    before: Any = old if old is not None else _empty_like(new)
-    changed = fieldsets.without_servers_own(fieldsets.changed_fields(before, new, shape))
-    removed = fieldsets.without_servers_own(fieldsets.removed_fields(before, new, shape))
+def _difference(kind: ServedKind, old: Document | None, new: Document) -> tuple[FieldSet, FieldSet]:
+    before: Any = old if old is not None else {"metadata": {}}
+    if not kind.custom:
+        before = {**_empty_like(new), **before}
+    changed = fieldsets.without_servers_own(fieldsets.changed_fields(before, new, kind.shape))
+    removed = fieldsets.without_servers_own(fieldsets.removed_fields(before, new, kind.shape))
     return changed, removed
 
 
@@ -112,14 +127,15 @@ def writable(kind: ServedKind, fields: FieldSet, subresource: str) -> FieldSet:
 
 
 def _empty_like(document: Document) -> Document:
-    """A document with the same sections and nothing in them: sections are no fields of their own."""
-    empty: Document = {"metadata": {}}
-    for name in ("spec", "status", "template"):
-        if document.get(name):
-            empty[name] = _empty_like(document[name]) if name != "status" else {}
-    if document.get("containers"):
+    """The parts of a built-in object that are always there, empty: they are no fields of their own."""
+    empty: Document = {name: _empty_like(document[name]) for name in _ALWAYS_THERE if _is_map(document, name)}
+    if "containers" in document:
         empty["containers"] = []
     return empty
+
+
+def _is_map(document: Document, name: str) -> bool:
+    return isinstance(document.get(name), dict)
 
 
 def _lessened(

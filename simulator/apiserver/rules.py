@@ -30,8 +30,6 @@ _WITH_GENERATION: Final = frozenset(
 _STATUS_AT_BIRTH: Final = frozenset(["nodes"])
 """Built-in kinds whose creator may say the status."""
 
-_NAMESPACE_FINALIZER: Final = "kubernetes"
-
 
 def separates_status(kind: ServedKind) -> bool:
     """Whether spec and status are written by different requests."""
@@ -42,10 +40,6 @@ def prepare_create(kind: ServedKind, document: Document) -> None:
     """Take out of a new object what its creator can't say, before defaults are filled in."""
     if separates_status(kind) and kind.bucket not in _STATUS_AT_BIRTH:
         document.pop("status", None)
-    if kind.bucket == "namespaces":
-        finalizers = document.setdefault("spec", {}).setdefault("finalizers", [])
-        if _NAMESPACE_FINALIZER not in finalizers:
-            finalizers.append(_NAMESPACE_FINALIZER)
     if kind.custom or kind.bucket in _WITH_GENERATION:
         document["metadata"]["generation"] = 1
 

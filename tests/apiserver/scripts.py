@@ -299,10 +299,194 @@ STRATEGIC_MERGES = [
     ),
 ]
 
+TEMPLATE = {"metadata": {"labels": {"x": "z"}}, "spec": {"containers": [{"name": "c", "image": "a:1"}]}}
+SELECTOR = {"matchLabels": {"x": "z"}}
+APPS = "/apis/apps/v1/namespaces/{ns}"
+
+
+def workload(name: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"selector": SELECTOR, "template": TEMPLATE, **spec}}
+
+
+WORKLOADS = [
+    Step("POST", f"{APPS}/deployments", workload("d")),
+    Step("POST", f"{APPS}/deployments", workload("r", strategy={"type": "Recreate"}, replicas=0)),
+    Step("GET", f"{APPS}/deployments/d/scale"),
+    Step("PATCH", f"{APPS}/deployments/d/scale", {"spec": {"replicas": 3}}, MERGE),
+    Step("GET", f"{APPS}/deployments/d"),
+    Step("PATCH", f"{APPS}/deployments/d/scale", {"spec": {"replicas": -1}}, MERGE),
+    Step(
+        "PATCH",
+        f"{APPS}/deployments/d",
+        {
+            "spec": {
+                "template": {
+                    "spec": {"containers": [{"name": "c", "image": "a:2"}, {"name": "d", "image": "b"}]}
+                }
+            }
+        },
+        STRATEGIC,
+    ),
+    Step("PATCH", f"{APPS}/deployments/d/status", {"status": {"replicas": 1, "readyReplicas": 1}}, MERGE),
+    Step("PATCH", f"{APPS}/deployments/d", {"status": {"replicas": 7}}, MERGE),
+    Step("POST", f"{APPS}/deployments", {"metadata": {"name": "bad"}, "spec": {"template": TEMPLATE}}),
+    Step("POST", f"{APPS}/replicasets", workload("rs")),
+    Step("POST", f"{APPS}/statefulsets", workload("ss", serviceName="s")),
+    Step("POST", f"{APPS}/daemonsets", workload("ds")),
+    Step(
+        "POST",
+        "/apis/batch/v1/namespaces/{ns}/cronjobs",
+        {
+            "metadata": {"name": "cj"},
+            "spec": {
+                "schedule": "* * * * *",
+                "jobTemplate": {
+                    "spec": {
+                        "template": {
+                            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "a:1"}]}
+                        }
+                    }
+                },
+            },
+        },
+    ),
+    Step(
+        "POST",
+        "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets",
+        {"metadata": {"name": "pdb"}, "spec": {"minAvailable": "50%", "selector": SELECTOR}},
+    ),
+    Step("DELETE", f"{APPS}/deployments/d"),
+    Step("DELETE", f"{APPS}/replicasets/rs", {"propagationPolicy": "Background"}),
+]
+
+REST = [
+    Step("GET", "/api/v1/namespaces/{ns}"),
+    Step(
+        "POST", "/api/v1/namespaces", {"metadata": {"name": "{ns}-x"}, "spec": {}, "status": {"phase": "Odd"}}
+    ),
+    Step("PATCH", "/api/v1/namespaces/{ns}-x", {"spec": {"finalizers": None}}, MERGE),
+    Step("DELETE", "/api/v1/namespaces/default"),
+    Step(
+        "POST",
+        "/api/v1/namespaces/{ns}/services",
+        {
+            "metadata": {"name": "s"},
+            "spec": {"clusterIP": "None", "ports": [{"port": 80}], "selector": {"x": "z"}},
+        },
+    ),
+    Step("POST", "/api/v1/namespaces/{ns}/secrets", {"metadata": {"name": "s"}, "data": {"a": "Yg=="}}),
+    Step("POST", "/api/v1/namespaces/{ns}/secrets", {"metadata": {"name": "t"}, "stringData": {"a": "b"}}),
+    Step(
+        "POST",
+        "/api/v1/namespaces/{ns}/persistentvolumeclaims",
+        {
+            "metadata": {"name": "c"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+                "storageClassName": "{ns}",
+            },
+        },
+    ),
+    Step(
+        "POST",
+        "/api/v1/persistentvolumes",
+        {
+            "metadata": {"name": "{ns}"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "capacity": {"storage": "1024Mi"},
+                "hostPath": {"path": "/x"},
+            },
+        },
+    ),
+    Step(
+        "POST",
+        "/apis/storage.k8s.io/v1/storageclasses",
+        {"metadata": {"name": "{ns}"}, "provisioner": "x.io/y"},
+    ),
+    Step("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "{ns}"}, "value": 7}),
+    Step("PATCH", "/apis/scheduling.k8s.io/v1/priorityclasses/{ns}", {"value": 8}, MERGE),
+    Step("POST", PODS, pod("classy", priorityClassName="{ns}")),
+    Step(
+        "POST",
+        "/api/v1/nodes",
+        {"metadata": {"name": "{ns}"}, "status": {"capacity": {"cpu": "4000m", "pods": "110"}}},
+    ),
+    Step(
+        "PATCH",
+        "/api/v1/nodes/{ns}",
+        {"spec": {"unschedulable": True}, "status": {"capacity": {"cpu": "9"}}},
+        MERGE,
+    ),
+    Step("GET", "/api/v1/nodes", query={"fieldSelector": "spec.unschedulable=true,metadata.name={ns}"}),
+    Step(
+        "PATCH",
+        "/api/v1/nodes/{ns}/status",
+        {"status": {"allocatable": {"cpu": "3"}, "conditions": [{"type": "Ready", "status": "True"}]}},
+        STRATEGIC,
+    ),
+    Step(
+        "PATCH", "/api/v1/nodes/{ns}", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}, STRATEGIC
+    ),
+    Step(
+        "PATCH", "/api/v1/nodes/{ns}", {"spec": {"taints": [{"key": "a", "effect": "Sometimes"}]}}, STRATEGIC
+    ),
+    Step("DELETE", "/api/v1/nodes/{ns}"),
+    Step("DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses/{ns}"),
+    Step("DELETE", "/apis/storage.k8s.io/v1/storageclasses/{ns}"),
+    Step(
+        "POST",
+        "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+        {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}},
+    ),
+    Step("POST", "/api/v1/namespaces/{ns}/serviceaccounts", {"metadata": {"name": "sa"}}),
+    Step("DELETE", "/api/v1/namespaces/{ns}/serviceaccounts/sa"),
+    Step("DELETE", "/api/v1/namespaces/{ns}/services/s"),
+    Step("DELETE", "/api/v1/namespaces/{ns}/secrets/s"),
+    Step("GET", "/api/v1/namespaces/{ns}/pods/classy/nothing"),
+    Step("GET", "/api/v1/namespaces/{ns}/pods/none/log"),
+    Step("GET", "/api/v1/namespaces/{ns}/pods/classy/log", query={"container": "none"}),
+    Step("DELETE", "/api/v1/namespaces/{ns}/pods"),
+]
+
+OWNED = [
+    Step(
+        "POST",
+        MAPS,
+        {"metadata": {"name": "o", "ownerReferences": [{"kind": "Pod", "name": "x", "uid": "1"}]}},
+    ),
+    Step(
+        "POST",
+        MAPS,
+        {
+            "metadata": {
+                "name": "o",
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "1", "controller": True},
+                    {"apiVersion": "v1", "kind": "Pod", "name": "y", "uid": "2", "controller": True},
+                ],
+            }
+        },
+    ),
+    Step("POST", MAPS, {"metadata": {"name": "long", "annotations": {"a": "x" * 300_000}}}),
+    Step("POST", MAPS, {"metadata": {"name": "x" * 254}}),
+    Step("POST", MAPS, {"metadata": {"name": "l", "labels": {"a" * 64: "b", "ok": "c" * 64, "/x": ""}}}),
+    Step("POST", MAPS, {"metadata": {"name": "noted", "annotations": {"Not ok": "b"}}}),
+    Step("POST", MAPS, b"{not json"),
+    Step("POST", MAPS, b"[]"),
+    Step("POST", MAPS, {"metadata": {"name": "x", "labels": {"a": 5}}}),
+    Step("POST", MAPS, b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: yam}\n", "application/yaml"),
+    Step("POST", MAPS, b"x", "text/plain"),
+]
+
 SCRIPTS = {
     "plain": PLAIN,
     "patches": PATCHES,
     "pod-life": POD_LIFE,
     "applied": APPLIED,
     "strategic": STRATEGIC_MERGES,
+    "workloads": WORKLOADS,
+    "rest": REST,
+    "owned": OWNED,
 }

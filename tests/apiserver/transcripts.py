@@ -22,12 +22,13 @@ PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 _VARIABLE = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "selfLink")
-_TIMES = ("lastTransitionTime", "startTime")
+_TIMES = ("lastTransitionTime", "lastPhaseTransitionTime", "startTime")
 _IN_OTHER_WORDS = (
     (r'Invalid value: "(\{.*\})": .*', "<what became of the object>"),
     (r' in scheme "[^"]*"', ""),
     (r"StorageError: .* AdditionalErrorMsg: ", ""),
     (r"(allow it to be set to 1 if it was previously negative\)).*", r"\1"),
+    (r"(unrecognized \(must be of type \w+\)).*", r"\1"),
     (r"in record \(\d+\)", "in record"),
     (r"unable to parse requirement: .*", "unable to parse requirement"),
     (r"continue key is not valid: .*", "continue key is not valid"),
@@ -54,10 +55,9 @@ async def play(api: Api, steps: list[Step], namespace: str) -> list[tuple[int, A
     for step in steps:
         path = step.path.replace("{ns}", namespace)
         body = _filled(step.body, namespace)
+        query = {name: text.replace("{ns}", namespace) for name, text in (step.query or {}).items()}
         try:
-            said = await api.call(
-                step.method, path, query=step.query or {}, body=body, content_type=step.content_type
-            )
+            said = await api.call(step.method, path, query=query, body=body, content_type=step.content_type)
             answers.append((200, plain(_decoded(said), namespace)))
         except ApiError as error:
             answers.append((error.status, plain(_decoded(error.body), namespace)))
@@ -89,6 +89,10 @@ def plain(value: Any, namespace: str, name: str = "") -> Any:
             for key, below in value.items()
             if below not in ("", {}, []) and key != "time"
         }
+    if name == "managedFields":
+        value = sorted(
+            value, key=lambda entry: (entry["manager"], entry["operation"], str(entry["fieldsV1"]))
+        )
     if isinstance(value, list):
         return [plain(item, namespace, name) for item in value]
     if name in _VARIABLE or name in _TIMES:

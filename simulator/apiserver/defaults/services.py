@@ -15,7 +15,4 @@ def default_service(service: Document) -> None:
     spec.setdefault("sessionAffinity", "None")
     if spec["type"] != "ExternalName":
         spec.setdefault("internalTrafficPolicy", "Cluster")
-        spec.setdefault("ipFamilies", ["IPv4"])
-        spec.setdefault("ipFamilyPolicy", "SingleStack")
-    if spec.get("clusterIP") == "None":
-        spec.setdefault("clusterIPs", ["None"])
+    service.setdefault("status", {}).setdefault("loadBalancer", {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from volcano_py.simulator.apiserver.status import Document
 
 
@@ -30,6 +32,15 @@ def default_volume_claim(claim: Document) -> None:
     """Fill in a PersistentVolumeClaim's defaults."""
     claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
     claim.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def default_secret(secret: Document) -> None:
+    """Texts become data, and data has a type."""
+    texts: Document = secret.pop("stringData", None) or {}
+    if texts:
+        written = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
+        secret["data"] = {**(secret.get("data") or {}), **written}
+    secret.setdefault("type", "Opaque")
 
 
 def default_storage_class(storage_class: Document) -> None:

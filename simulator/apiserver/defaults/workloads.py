@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from volcano_py.simulator.apiserver.defaults.pods import default_template
 from volcano_py.simulator.apiserver.status import Document
 
-_SIX_HUNDRED = 600
+_PROGRESS_S: Final = 600
+_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
 def default_deployment(deployment: Document) -> None:
@@ -13,7 +16,7 @@ def default_deployment(deployment: Document) -> None:
     spec = _spec(deployment)
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("progressDeadlineSeconds", _SIX_HUNDRED)
+    spec.setdefault("progressDeadlineSeconds", _PROGRESS_S)
     strategy = spec.setdefault("strategy", {})
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
@@ -54,6 +57,11 @@ def default_daemon_set(daemon_set: Document) -> None:
         rolling = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("maxSurge", 0)
         rolling.setdefault("maxUnavailable", 1)
+    annotations = daemon_set["metadata"].get("annotations") or {}
+    daemon_set["metadata"]["annotations"] = {_TEMPLATE_GENERATION: "1", **annotations}
+    status = daemon_set.setdefault("status", {})
+    for name in ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"):
+        status.setdefault(name, 0)
 
 
 def default_job(job: Document) -> None:

@@ -49,7 +49,7 @@ def post(
             raise bad_request("name is required")
         return bind(cluster.objects, Target(pods, target.namespace, name, "binding"), document, write)
     if plural in REVIEWS:
-        return review(plural, document, user, keys)
+        return review(target.kind, document, user, keys)
     match subresource:
         case "binding":
             return bind(cluster.objects, target, document, write)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from volcano_py.simulator.apiserver.schema.kinds import ServedKind
 from volcano_py.simulator.apiserver.security import Keyring, User
 from volcano_py.simulator.apiserver.status import Document
 
@@ -19,9 +20,10 @@ REVIEWS: Final = frozenset(
 )
 
 
-def review(plural: str, question: Document, user: User, keys: Keyring) -> Document:
+def review(kind: ServedKind, question: Document, user: User, keys: Keyring) -> Document:
     """The question with its answer in the status."""
-    return {**question, "status": _answer(plural, question, user, keys)}
+    named = {"kind": kind.kind, "apiVersion": kind.api_version}
+    return {**named, **question, "status": _answer(kind.plural, question, user, keys)}
 
 
 def _answer(plural: str, question: Document, user: User, keys: Keyring) -> Document:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from volcano_py.simulator.apiserver.objects import Objects
 from volcano_py.simulator.apiserver.patching import patched
 from volcano_py.simulator.apiserver.requests import Target, Write
-from volcano_py.simulator.apiserver.schema.kinds import Cause, Path, ScalePaths
-from volcano_py.simulator.apiserver.status import Document, bad_request, invalid, unknown_resource
+from volcano_py.simulator.apiserver.schema.checks.causes import invalid
+from volcano_py.simulator.apiserver.schema.kinds import Path, ScalePaths
+from volcano_py.simulator.apiserver.status import Document, Refused, bad_request, unknown_resource
 
 
 def read_scale(objects: Objects, target: Target) -> Document:
@@ -30,19 +32,20 @@ def replace_scale(objects: Objects, target: Target, scale: Document, write: Writ
     old = objects.read(target)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
-        cause = Cause(
-            "FieldValueInvalid",
-            f"Invalid value: {replicas}: must be greater than or equal to 0",
-            "spec.replicas",
-        )
-        raise invalid(target.kind, target.name, [cause])
+        raise _negative(target.name, replicas)
     document = objects.read(target)
     _put(document, paths.replicas, replicas)
     version = (scale.get("metadata") or {}).get("resourceVersion")
     if version:
         document["metadata"]["resourceVersion"] = version
-    whole = Target(target.kind, target.namespace, target.name)
-    return _scale_of(objects.save(whole, document, old, write), paths)
+    return _scale_of(objects.save(target, document, old, write), paths)
+
+
+def _negative(name: str, replicas: Any) -> Refused:
+    cause = invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+    details = {"name": name, "group": "autoscaling", "kind": "Scale", "causes": [cause._asdict()]}
+    message = f'Scale.autoscaling "{name}" is invalid: {cause.field}: {cause.message}'
+    return Refused(422, "Invalid", message, details=details)
 
 
 def patch_scale(objects: Objects, target: Target, media_type: str, patch: Any, write: Write) -> Document:
@@ -59,9 +62,12 @@ def patch_scale(objects: Objects, target: Target, media_type: str, patch: Any, w
 
 
 def _paths_of(target: Target) -> ScalePaths:
-    if target.kind.scale is None:
+    paths = target.kind.scale
+    if paths is None:
         raise unknown_resource()
-    return target.kind.scale
+    if paths.selector is None and not target.kind.custom:
+        return replace(paths, selector=("spec", "selector"))
+    return paths
 
 
 def _scale_of(document: Document, paths: ScalePaths) -> Document:

@@ -54,8 +54,8 @@ CIDR_RULE = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 PORT_RULE = "must be between 1 and 65535, inclusive"
 
 
-def _shaped(text: str, pattern: str, rule: str, longest: int) -> list[str]:
-    found = [f"must be no more than {longest} characters"] if len(text) > longest else []
+def _shaped(text: str, pattern: str, rule: str, longest: int, unit: str = "characters") -> list[str]:
+    found = [f"must be no more than {longest} {unit}"] if len(text) > longest else []
     return found if re.fullmatch(pattern, text) else [*found, rule]
 
 
@@ -88,7 +88,7 @@ def qualified_faults(text: str) -> list[str]:
     if not name:
         found.append("name part must be non-empty")
     elif len(name) > 63:
-        found.append("name part must be no more than 63 characters")
+        found.append("name part must be no more than 63 bytes")
     if not re.fullmatch(_QUALIFIED, name):
         found.append(f"name part {_QUALIFIED_WORDS}")
     return found
@@ -96,7 +96,7 @@ def qualified_faults(text: str) -> list[str]:
 
 def label_value_faults(text: str) -> list[str]:
     """The value of a label."""
-    return _shaped(text, _LABEL_VALUE, LABEL_VALUE_RULE, 63)
+    return _shaped(text, _LABEL_VALUE, LABEL_VALUE_RULE, 63, "bytes")
 
 
 def config_key_faults(text: str) -> list[str]:
