@@ -91,7 +91,7 @@ def plain(value: Any, namespace: str, name: str = "") -> Any:
         }
     if name == "managedFields":
         value = sorted(
-            value, key=lambda entry: (entry["manager"], entry["operation"], str(entry["fieldsV1"]))
+            value, key=lambda entry: (entry["manager"], entry["operation"], str(entry.get("subresource")))
         )
     if isinstance(value, list):
         return [plain(item, namespace, name) for item in value]
