@@ -129,6 +129,15 @@ class Journal:
             return time.monotonic() >= self._retry_at
         return self._current.size - self._current.begins > max(self.size // 4, self._current.begins)
 
+    @property
+    def is_beginning(self) -> bool:
+        """Whether the beginning of a segment is being written at this moment."""
+        return self._next is not None and not (self._next.standing or self._next.trouble)
+
+    def begin_again(self) -> None:
+        """Do not wait any longer after a failure."""
+        self._retry_at = 0.0
+
     def begin(self, beginning: Beginning) -> None:
         """Begin a segment; the present one goes on until that stands."""
         self.flush()
@@ -187,12 +196,12 @@ class Journal:
         _log.error("journal_interrupted", folder=str(self.folder), error=trouble, retry_s=_RETRY_S)
 
     def _delete_old(self) -> None:
-        """Delete the oldest segments beyond the bound; the present one stays."""
+        """Delete the oldest segments, so that the present one has room to grow within the bound."""
         files = segments(self.folder)
         sizes = {path: path.stat().st_size for path in files}
         present = None if self._current is None else self._current.path
         for path in files:
-            if sum(sizes.values()) <= self.size or path == present:
+            if sum(sizes.values()) <= self.size - self.size // 4 or path == present:
                 return
             path.unlink(missing_ok=True)
             del sizes[path]

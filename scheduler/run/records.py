@@ -165,12 +165,12 @@ def framed(record: Record) -> bytes:
     return _FRAME.pack(len(body), zlib.crc32(body)) + body
 
 
-def read_records(data: bytes | memoryview) -> Iterator[Read]:
+def read_records(data: bytes) -> Iterator[Read]:
     """The records of a file's *data*; the last one may say that what follows can't be read.
 
     Raises ``JournalError`` if it is no journal.
     """
-    if bytes(data[: len(MAGIC)]) != MAGIC:
+    if data[: len(MAGIC)] != MAGIC:
         raise JournalError("is no journal of volcano-py")
     at = len(MAGIC)
     while at < len(data):
@@ -186,7 +186,7 @@ def read_records(data: bytes | memoryview) -> Iterator[Read]:
             return
 
 
-def _body(data: bytes | memoryview, at: int) -> tuple[bytes | memoryview, str]:
+def _body(data: bytes, at: int) -> tuple[bytes, str]:
     if len(data) - at < _FRAME.size:
         return b"", f"cut off at byte {at}"
     length, checksum = _FRAME.unpack_from(data, at)

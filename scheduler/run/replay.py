@@ -7,7 +7,6 @@ else than state, configuration and clock, which would be a fault.
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,13 +95,12 @@ def last_cycle(folder: Path) -> int:
 
 
 def _records(file: Path) -> Iterator[AnyRecord | Note]:
-    with file.open("rb") as opened:
-        if opened.seek(0, 2) == 0:
-            yield Note(file, "is empty")
-            return
-        with mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            for read in read_records(memoryview(data).toreadonly()):
-                yield Note(file, read.damage) if read.record is None else read.record
+    data = file.read_bytes()
+    if not data:
+        yield Note(file, "is empty")
+        return
+    for read in read_records(data):
+        yield Note(file, read.damage) if read.record is None else read.record
 
 
 def _replay_segment(file: Path, after: int) -> Iterator[Replayed | Note]:

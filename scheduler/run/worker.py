@@ -110,6 +110,7 @@ class Worker:
 
     def turn(self, given: Given) -> Turn:
         """Do what is *given*."""
+        self._begin_segment(given.now)
         before = self._versions()
         self._take_in(given)
         orders = self._take_over() if given.leads and not self._led else []
@@ -120,7 +121,7 @@ class Worker:
         if given.leads and given.changes:
             orders += self._carrier.problems(self.owner.engine.state, self.owner.known)
         turn = self._cycle_if_due(given, orders, mattered=mattered)
-        self._write_journal(given.now)
+        self._write_journal()
         return turn
 
     def _versions(self) -> Versions:
@@ -288,7 +289,17 @@ class Worker:
         if self._journal is not None:
             self._journal.add(record())
 
-    def _write_journal(self, now: float) -> None:
+    def _begin_segment(self, now: float) -> None:
+        """Begin a segment of the journal where one is wanted, with what is known before this turn."""
+        journal, owner = self._journal, self.owner
+        if journal is None or not journal.wants_beginning():
+            return
+        opened = Opened(
+            FORMAT, version("volcano-py"), self._config_text, owner.scheduler_names, self.cycles, now
+        )
+        journal.begin(Beginning(opened, list(in_order(owner.known)), memory_of(owner.engine.state)))
+
+    def _write_journal(self) -> None:
         journal = self._journal
         if journal is None:
             return
@@ -296,13 +307,6 @@ class Worker:
         journal.flush()
         self._metrics.journal_bytes.inc(journal.written - before)
         self._metrics.journal_ok.set(0.0 if journal.trouble else 1.0)
-        if journal.wants_beginning():
-            owner = self.owner
-            opened = Opened(
-                FORMAT, version("volcano-py"), self._config_text, owner.scheduler_names, self.cycles, now
-            )
-            known = list(in_order(owner.known))
-            journal.begin(Beginning(opened, known, memory_of(owner.engine.state)))
 
 
 def _cycled(number: int, now: float, result: CycleResult | None, fault: str, took_s: float) -> Cycled:

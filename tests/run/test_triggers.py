@@ -54,9 +54,9 @@ def watch(life: Life) -> tuple[int, int]:
 
 @pytest.mark.parametrize("share", ["proportion", "capacity"])
 def test_a_cycle_that_is_not_due_decides_nothing(share: str) -> None:
-    totals = [watch(random_life(f"triggers {share} {number}", share)) for number in range(10)]
-    assert sum(due for due, _ in totals) > 50
-    assert sum(idle for _, idle in totals) > 50
+    totals = [watch(random_life(f"triggers {share} {number}", share)) for number in range(7)]
+    assert sum(due for due, _ in totals) > 35
+    assert sum(idle for _, idle in totals) > 35
 
 
 @pytest.mark.long
