@@ -50,6 +50,11 @@ def verbs_of(kind: ServedKind) -> list[str]:
     return [verb for verb in (_CUSTOM_VERBS if kind.custom else sorted(kind.verbs)) if verb in kind.verbs]
 
 
+def subresources_of(kind: ServedKind) -> list[str]:
+    """Subresources in the server's order."""
+    return sorted(kind.subresources, reverse=kind.custom)
+
+
 def groups(kinds: Iterable[ServedKind]) -> dict[str, list[str]]:
     """Versions of each group except the core one, most preferred first."""
     found: dict[str, set[str]] = {}
@@ -108,7 +113,7 @@ def _resources(kind: ServedKind) -> Iterator[dict[str, Any]]:
         "verbs": verbs_of(kind),
         **_names(kind),
     }
-    for name in sorted(kind.subresources):
+    for name in subresources_of(kind):
         one = _SUBRESOURCES[name]
         foreign = {"group": one.group, "version": one.version} if one.version else {}
         yield {
@@ -160,7 +165,7 @@ def _aggregated_resource(kind: ServedKind) -> dict[str, Any]:
         **_names(kind),
     }
     if kind.subresources:
-        resource["subresources"] = [_aggregated_subresource(kind, name) for name in sorted(kind.subresources)]
+        resource["subresources"] = [_aggregated_subresource(kind, name) for name in subresources_of(kind)]
     return resource
 
 

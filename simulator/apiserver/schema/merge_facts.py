@@ -78,6 +78,7 @@ LISTS: dict[str, Merge] = {
         """,
     ),
     **_all(Merge(("devicePath",), "devicePath"), "Container.volumeDevices EphemeralContainer.volumeDevices"),
+    "JSONSchemaProps.x-kubernetes-validations": Merge(("rule",), "rule"),
     "ServiceSpec.ports": Merge(("port", "protocol"), "port"),
     "PodSpec.topologySpreadConstraints": Merge(("topologyKey", "whenUnsatisfiable"), "topologyKey"),
     "ResourceRequirements.claims": Merge(("name",), ""),
@@ -113,14 +114,16 @@ ATOMIC_STRUCTS = frozenset(
     """)
 )
 
-# Fields that have one owner although they are maps, and one that has many although its struct is atomic.
+# Fields that have one owner although they are maps, and those of which it is said that they have many.
 ATOMIC_MAPS = frozenset(
     _words("""
         PodSpec.nodeSelector ReplicationControllerSpec.selector Scheduling.nodeSelector
         ServiceSpec.selector
     """)
 )
-GRANULAR = frozenset({"PersistentVolumeSpec.claimRef"})
+GRANULAR = frozenset(
+    {"PersistentVolumeSpec.claimRef", "PersistentVolumeClaimStatus.allocatedResourceStatuses"}
+)
 
 # What a key field means when it is left out.
 KEY_DEFAULTS: dict[str, dict[str, str]] = {

@@ -43,6 +43,8 @@ _META_MODELS = (
     "V1ShardInfo",
     "V1FieldSelectorRequirement",
 )
+# Parts of the core group that only other groups' kinds lead to.
+_CORE_MODELS = ("V1TopologySelectorTerm", "V1TopologySelectorLabelRequirement")
 # Asked for by subresources, so no row of the table leads to them.
 _SUBRESOURCE_MODELS = {
     "V1Eviction": "io.k8s.api.policy.v1.",
@@ -76,6 +78,7 @@ def model_class(model: str) -> type[Any] | None:
 def component_names() -> dict[str, str]:
     """What each model is called in documents, for all models that a built-in kind leads to."""
     names = {model: META + short_name(model) for model in _META_MODELS}
+    names |= {model: f"io.k8s.api.core.v1.{short_name(model)}" for model in _CORE_MODELS}
     for row in ROWS:
         _name_reachable(row.model, package_of(row), names)
     for model, package in _SUBRESOURCE_MODELS.items():

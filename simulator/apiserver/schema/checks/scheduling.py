@@ -189,7 +189,8 @@ def new_event_faults(new: Document, old: Document | None, subresource: str) -> I
 
 def _event_faults(new: Document, old: Document | None, about: Document, reporter: str) -> Iterator[Cause]:
     namespace = about.get("namespace", "")
-    if namespace and namespace != new["metadata"].get("namespace", ""):
+    # What belongs to no namespace has its events in this one.
+    if new["metadata"].get("namespace", "default") != (namespace or "default"):
         yield invalid("involvedObject.namespace", namespace, "does not match event.namespace")
     if old is None and new.get("eventTime"):
         for name in (reporter, "reportingInstance", "action", "reason"):

@@ -51,6 +51,12 @@ def _node_info(name: str) -> Cell:
     return text("status", "nodeInfo", name, default=UNKNOWN)
 
 
+def _kernel(node: Document, now: float) -> str:
+    machine = field(node, "status", "nodeInfo", default={})
+    version, architecture = machine.get("kernelVersion") or UNKNOWN, machine.get("architecture")
+    return f"{version} ({architecture})" if architecture else version
+
+
 def _first_seen(event: Document, now: float) -> str:
     return age(event.get("firstTimestamp") or event.get("eventTime"), now)
 
@@ -127,7 +133,7 @@ NODES = [
     wide("Internal-IP", _node_address("InternalIP")),
     wide("External-IP", _node_address("ExternalIP")),
     wide("OS-Image", _node_info("osImage")),
-    wide("Kernel-Version", _node_info("kernelVersion")),
+    wide("Kernel-Version", _kernel),
     wide("Container-Runtime", _node_info("containerRuntimeVersion")),
 ]
 EVENTS = [

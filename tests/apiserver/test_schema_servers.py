@@ -1,0 +1,229 @@
+"""The same questions to both servers: refusals, discovery, OpenAPI and tables.
+
+Where the embedded server answers otherwise than the real one, the embedded one is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver.bad_objects import BAD
+from tests.apiserver.definitions import PATH, every_keyword, own, probe, registry
+from tests.apiserver.objects_for_tables import OBJECTS
+from tests.apiserver.spaces import exists, new_namespace, until
+from tests.apiserver.test_schema_custom import FAULTS, GOOD
+from tests.e2e.servers import KINDS
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.simulator.apiserver.schema.discovery import AGGREGATED
+from volcano_py.simulator.apiserver.schema.registry import Registry
+
+Configs = Callable[[str], Path]
+DRY = {"dryRun": "All"}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+# Subresources that need a kubelet's connection; the embedded server has none of them.
+STREAMS = frozenset({"attach", "exec", "portforward", "proxy"})
+
+
+@asynccontextmanager
+async def reached(configs: Configs, kind: str) -> AsyncIterator[tuple[Api, str]]:
+    """A server that serves the test's kinds, and an empty namespace on it."""
+    async with await Api.connect(str(configs(kind))) as api:
+        for definition in (*own(), every_keyword()):
+            await make(api, DEFINITIONS, definition)
+        await until(lambda: exists(api, PATH.replace("{ns}", "default")))
+        yield api, await new_namespace(api)
+
+
+async def make(api: Api, path: str, document: dict[str, Any]) -> None:
+    """Create an object; one that is there already may stay."""
+    try:
+        await api.post(path, document)
+    except ApiError as refusal:
+        if not refusal.is_exists:
+            raise
+
+
+async def causes(api: Api, path: str, document: dict[str, Any]) -> list[str]:
+    """What a server says against *document*; empty where it takes it."""
+    try:
+        await api.post(path, document, **DRY)
+    except ApiError as refusal:
+        details = json.loads(refusal.body).get("details", {})
+        return sorted(f"{cause['field']}: {cause['message']}" for cause in details.get("causes", ()))
+    return []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_built_in_kinds_are_refused_in_the_same_words(configs: Configs, kind: str) -> None:
+    async def check() -> None:
+        async with reached(configs, kind) as (api, namespace):
+            for case in BAD:
+                found = await causes(api, case.path.replace("{ns}", namespace), copy.deepcopy(case.document))
+                assert found == sorted(case.causes), case.name
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_custom_kinds_are_refused_in_the_same_words(configs: Configs, kind: str) -> None:
+    async def check() -> None:
+        async with reached(configs, kind) as (api, namespace):
+            path = PATH.replace("{ns}", namespace)
+            for spec, expected in FAULTS:
+                found = await causes(api, path, probe(**copy.deepcopy(spec)))
+                assert [one for one in found if "rules were not checked" not in one] == sorted(expected), spec
+            for spec in GOOD:
+                assert await causes(api, path, probe(**copy.deepcopy(spec))) == [], spec
+
+    asyncio.run(check())
+
+
+def plain(value: Any) -> Any:
+    """A discovery document without what only the real server has."""
+    if isinstance(value, dict):
+        kept = {key: plain(inner) for key, inner in value.items() if key != "storageVersionHash"}
+        if "subresources" in kept:
+            kept["subresources"] = [one for one in kept["subresources"] if one["subresource"] not in STREAMS]
+        return {key: inner for key, inner in kept.items() if inner != []}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_discovery_says_the_same_of_every_kind(configs: Configs) -> None:
+    async def fetch(kind: str, accept: str) -> dict[str, Any]:
+        async with reached(configs, kind) as (api, _):
+            groups = json.loads(await api.call("GET", "/apis"))["groups"]
+            paths = ["/api/v1", *(f"/apis/{one['preferredVersion']['groupVersion']}" for one in groups)]
+            if accept == AGGREGATED:
+                paths = ["/api", "/apis"]
+            return {path: json.loads(await api.call("GET", path, accept=accept)) for path in paths}
+
+    def resources(documents: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+        for path, document in documents.items():
+            for resource in document.get("resources", ()):
+                yield (path, resource["name"]), plain(resource)
+            for group in document.get("items", ()):
+                for version in group["versions"]:
+                    for resource in version["resources"]:
+                        name = group["metadata"].get("name", "")
+                        yield (path, name, version["version"], resource["resource"]), plain(resource)
+
+    for accept in ("application/json", AGGREGATED):
+        embedded = dict(resources(asyncio.run(fetch("embedded", accept))))
+        real = dict(resources(asyncio.run(fetch("real", accept))))
+        assert len(embedded) > 60
+        for name, resource in embedded.items():
+            assert resource == real.get(name), name
+
+
+def test_openapi_merges_as_the_real_server_does(configs: Configs) -> None:
+    async def fetch() -> dict[str, Any]:
+        async with reached(configs, "real") as (api, _):
+            index = json.loads(await api.call("GET", "/openapi/v3"))["paths"]
+            schemas: dict[str, Any] = {}
+            for name in index:
+                if name.count("/"):
+                    document = json.loads(await api.call("GET", f"/openapi/v3/{name}"))
+                    schemas.update(document.get("components", {}).get("schemas", {}))
+            return schemas
+
+    real = asyncio.run(fetch())
+    compared = 0
+    for name, schema in ours().items():
+        for field, mine in schema.get("properties", {}).items():
+            theirs = real.get(name, {}).get("properties", {}).get(field)
+            # The client's models are of a newer release: they may know more.
+            free = "x-kubernetes-preserve-unknown-fields" in json.dumps(mine)
+            if theirs is not None and name.startswith("io.k8s") and not free:
+                assert extensions(mine) == extensions(theirs), (name, field)
+                compared += 1
+    assert compared > 1500
+
+
+def ours() -> dict[str, Any]:
+    made = registry()
+    schemas: dict[str, Any] = {}
+    for path in answer(made, "/openapi/v3")["paths"]:
+        schemas.update(answer(made, f"/openapi/v3/{path}")["components"]["schemas"])
+    return schemas
+
+
+def answer(made: Registry, path: str) -> dict[str, Any]:
+    found = made.answer(path, "application/json", "")
+    assert found is not None
+    document: dict[str, Any] = json.loads(found.body)
+    return document
+
+
+def extensions(schema: dict[str, Any]) -> dict[str, Any]:
+    """Type, references and merge keys of a field, without words and defaults."""
+    kept = {key: value for key, value in schema.items() if key == "type" or key.startswith("x-kubernetes")}
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(inner := schema.get(keyword), dict):
+            kept[keyword] = extensions(inner)
+    references = [schema] if "$ref" in schema else schema.get("allOf", [])
+    if references:
+        kept["reference"] = references[0]["$ref"]
+    return kept
+
+
+def test_tables_show_what_the_real_server_shows(configs: Configs) -> None:
+    async def check() -> None:
+        made = registry(every_keyword())
+        async with reached(configs, "real") as (api, namespace):
+            for template, documents in OBJECTS.items():
+                path = template.replace("{ns}", namespace)
+                for document in documents:
+                    await make_with_status(
+                        api, path, json.loads(json.dumps(document).replace("{ns}", namespace))
+                    )
+                await compare(api, made, path)
+
+    asyncio.run(check())
+
+
+async def make_with_status(api: Api, path: str, document: dict[str, Any]) -> None:
+    """Create an object, then write the status that stands in it."""
+    status = document.pop("status", None)
+    await make(api, path, document)
+    if status is not None:
+        name = document["metadata"]["name"]
+        sub = "" if "podgroups" in path else "/status"
+        await api.patch(f"{path}/{name}{sub}", {"status": status})
+
+
+async def compare(api: Api, made: Registry, path: str) -> None:
+    """The real server's Table of what is at *path*, and our Table of the objects in its rows."""
+    *_, group, version, rest = (
+        path.partition("/apis/")[2].split("/", 2) if "/apis/" in path else ("", "v1", path)
+    )
+    kind = made.resolve(group, version, path.rsplit("/", 1)[1])
+    assert kind is not None, rest
+    query = {"includeObject": "Object"}
+    theirs = json.loads(await api.call("GET", path, query=query, accept=TABLE))
+    items = [row["object"] for row in theirs["rows"]]
+    mine = made.table(kind, items, "Object", metadata={}, now=time.time())
+    for column, known in zip(mine["columnDefinitions"], theirs["columnDefinitions"], strict=True):
+        named = {key: column[key] for key in ("name", "type", "format", "priority")}
+        assert named == {key: known[key] for key in named}, path
+    assert items
+    for row, known in zip(mine["rows"], theirs["rows"], strict=True):
+        name = (path, row["object"]["metadata"]["name"])
+        assert [aged(cell) for cell in row["cells"]] == [aged(cell) for cell in known["cells"]], name
+        assert row.get("conditions") == known.get("conditions"), name
+
+
+def aged(cell: Any) -> Any:
+    """Ages may differ by a moment."""
+    return re.sub(r"\b\d+s\b", "AGE", cell) if isinstance(cell, str) else cell
