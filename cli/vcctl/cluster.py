@@ -7,12 +7,13 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+import msgspec
 import typer
 
 from volcano_py.cli.vcctl.flags import Flags
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.scheduler.cluster.access import AccessError
-from volcano_py.scheduler.cluster.api import Api, ApiError, Unreachable
+from volcano_py.scheduler.cluster.api import Api, ApiError, Unreachable, retry_wait_s
 from volcano_py.scheduler.cluster.resources import RESOURCES, Resource
 
 Document = dict[str, Any]
@@ -21,6 +22,10 @@ FAILED: Final = 1
 USAGE: Final = 2
 PAGE: Final = 500
 """Objects asked for at once."""
+READ_S: Final = 120.0
+"""How long one page of a list may take."""
+BUSY_TRIES: Final = 6
+"""How often a busy server is asked: one whose CRDs are new is busy for a second or two."""
 AGENT: Final = "vcctl-py"
 
 
@@ -69,7 +74,7 @@ class Cluster:
         resource = RESOURCES[kind]
         space = self.namespace if resource.namespaced else None
         try:
-            found = await self.api.get(resource.path(space, name))
+            found = await self.read(resource.path(space, name))
         except ApiError as error:
             if error.is_missing:
                 raise await self._missing(kind, name) from error
@@ -80,7 +85,7 @@ class Cluster:
         """One object, or None where there is none."""
         resource = RESOURCES[kind]
         try:
-            found: Document = await self.api.get(
+            found: Document = await self.read(
                 resource.path((namespace or self.namespace) if resource.namespaced else None, name)
             )
         except ApiError as error:
@@ -88,6 +93,21 @@ class Cluster:
                 return None
             raise
         return found
+
+    async def read(self, path: str, **query: str) -> Any:
+        """What is at *path*; a server that is busy for a moment is asked again."""
+        return msgspec.json.decode(await self.read_raw(path, **query))
+
+    async def read_raw(self, path: str, **query: str) -> bytes:
+        """As ``read``, undecoded."""
+        for attempt in range(1, BUSY_TRIES):
+            try:
+                return await self.api.call("GET", path, query=query, timeout_s=READ_S)
+            except ApiError as error:
+                if not error.is_busy:
+                    raise
+                await asyncio.sleep(retry_wait_s(attempt, error))
+        return await self.api.call("GET", path, query=query, timeout_s=READ_S)
 
     async def create(self, kind: str, body: Document) -> Document:
         """Make an object."""
@@ -111,7 +131,7 @@ class Cluster:
 
     async def _list(self, resource: Resource, namespace: str | None, query: Mapping[str, str]) -> Any:
         try:
-            return await self.api.get(resource.path(namespace), **query)
+            return await self.read(resource.path(namespace), **query)
         except ApiError as error:
             if error.is_missing:
                 raise CommandError(

@@ -81,7 +81,7 @@ async def events_of(cluster: Cluster, document: Document) -> list[Document]:
     # Events about objects without a namespace stand in "default".
     path = f"/api/v1/namespaces/{meta.get('namespace') or 'default'}/events"
     try:
-        answer = await cluster.api.get(path, fieldSelector=",".join(fields))
+        answer = await cluster.read(path, fieldSelector=",".join(fields))
     except ApiError as error:
         if error.status in (403, 404):
             return []

@@ -54,7 +54,7 @@ def _file(file: Path) -> tuple[str, str]:
 async def _config_map(cluster: Cluster) -> tuple[str, str]:
     for name in CONFIG_MAPS:
         try:
-            found = await cluster.api.get(RESOURCES["ConfigMap"].path(NAMESPACE, name))
+            found = await cluster.read(RESOURCES["ConfigMap"].path(NAMESPACE, name))
         except ApiError as error:
             if error.status in (403, 404):
                 continue

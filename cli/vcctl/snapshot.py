@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from volcano_py.cli.vcctl.cluster import Cluster, CommandError
+from volcano_py.cli.vcctl.cluster import PAGE, Cluster, CommandError
 from volcano_py.cli.vcctl.live_config import Source, scheduler_config
 from volcano_py.scheduler.cluster.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
@@ -26,9 +26,6 @@ from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.queues import Queue
 
-PAGE: Final = 500
-LIST_S: Final = 120.0
-"""How long one page of a list may take."""
 NEEDED: Final = ("Pod", "Node", "PodGroup", "Queue")
 """Kinds without which no answer is possible."""
 
@@ -125,7 +122,7 @@ async def _kind(cluster: Cluster, kind: str) -> list[Listed]:
     try:
         while True:
             query = {"limit": str(PAGE), **({"continue": more} if more else {})}
-            page = reader.page(await cluster.api.call("GET", resource.path(), query=query, timeout_s=LIST_S))
+            page = reader.page(await cluster.read_raw(resource.path(), **query))
             found += [Listed(kind, seen.key, seen.item, seen.problems) for seen in page.items]
             more = page.more
             if not more:

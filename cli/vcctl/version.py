@@ -22,7 +22,7 @@ def version(flags: Flags, client: bool = typer.Option(False, "--client", help="T
         return
 
     async def work(cluster: Cluster) -> None:
-        told = await cluster.api.get("/version")
+        told = await cluster.read("/version")
         say(f"server   {told.get('gitVersion', 'unknown')} at {cluster.api.server}")
 
     run(flags, work)

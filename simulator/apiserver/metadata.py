@@ -23,7 +23,9 @@ _LONGEST_GENERATED: Final = 63 - 5
 _MOST_ANNOTATION_BYTES: Final = 256 << 10
 
 _LABEL_NAMED: Final = frozenset(["namespaces", "services"])
-_BARE_FINALIZERS: Final = frozenset(["foregroundDeletion", "orphan", "kubernetes"])
+_BARE_FINALIZERS: Final = frozenset(
+    ["foregroundDeletion", "orphan", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"]
+)
 _PATH_NAMED_GROUP: Final = "rbac.authorization.k8s.io"
 _KEPT_ON_UPDATE: Final = (
     "uid",

@@ -80,7 +80,7 @@ async def _events(cluster: Cluster) -> list[Document]:
     found: list[Document] = []
     for reason in EVENTS:
         try:
-            answer = await cluster.api.get("/api/v1/events", fieldSelector=f"reason={reason}", limit="500")
+            answer = await cluster.read("/api/v1/events", fieldSelector=f"reason={reason}", limit="500")
         except ApiError as error:
             if error.status != 403:
                 raise

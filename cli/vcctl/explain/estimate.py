@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.cli.vcctl.cluster import Cluster
-from volcano_py.cli.vcctl.snapshot import PAGE
+from volcano_py.cli.vcctl.cluster import PAGE, Cluster
 from volcano_py.crds.times import parse_duration_s
 from volcano_py.scheduler.cluster.api import ApiError
 from volcano_py.scheduler.cluster.resources import RESOURCES
@@ -77,9 +76,7 @@ async def run_times(cluster: Cluster) -> dict[str, float]:
     more = ""
     while True:
         query = {"limit": str(PAGE), **({"continue": more} if more else {})}
-        page = msgspec.json.decode(
-            await cluster.api.call("GET", RESOURCES["Pod"].path(), query=query), type=_Pods
-        )
+        page = msgspec.json.decode(await cluster.read_raw(RESOURCES["Pod"].path(), **query), type=_Pods)
         for pod in page.items:
             seconds = _seconds(pod, jobs)
             if seconds is not None:
@@ -98,7 +95,7 @@ def _seconds(pod: _Pod, jobs: Mapping[str, float]) -> float | None:
 
 async def _of_jobs(cluster: Cluster) -> dict[str, float]:
     try:
-        answer: Any = await cluster.api.get(RESOURCES["Job"].path())
+        answer: Any = await cluster.read(RESOURCES["Job"].path())
     except ApiError as error:
         if error.status in (403, 404):
             return {}

@@ -23,7 +23,7 @@ def written_on(pod: Document) -> list[str]:
 async def told_by_events(cluster: Cluster, namespace: str, *names: str) -> list[str]:
     """Evictions in *namespace* that events tell of, about objects called *names* or their members."""
     try:
-        answer = await cluster.api.get(
+        answer = await cluster.read(
             f"/api/v1/namespaces/{namespace}/events", fieldSelector=f"reason={REASON}"
         )
     except ApiError as error:

@@ -1,0 +1,326 @@
+"""Each check of the doctor: what it finds, with the object and the evidence, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.clusters import group, node, pod, queue
+from tests.vcctl.evidence import NOW, Document, found, only, seen
+from volcano_py.cli.vcctl.doctor.checks import CHECKS, findings
+from volcano_py.cli.vcctl.doctor.finding import Denied
+from volcano_py.crds.objects import KINDS
+from volcano_py.crds.schema import crd_manifest
+from volcano_py.scheduler.model.kube.times import format_time
+
+# -- the registry -------------------------------------------------------------------------------
+
+
+def test_a_sound_cluster_has_no_findings() -> None:
+    crds = [crd_manifest(kind) for kind in KINDS]
+    evidence = seen(node("n1"), queue("q"), group("g", 1, "q"), pod("g-0", "g", on="n1"), *crds, lease())
+    assert list(findings(evidence, CHECKS)) == []
+
+
+def test_a_finding_says_which_check_found_it() -> None:
+    evidence = seen(node("n1"), queue("q", max={"nvidia.com/gpu": "1"}))
+    assert [one.check for one in findings(evidence, {"queue-resources", "gangs"})] == ["queue-resources"]
+
+
+# -- CRDs ---------------------------------------------------------------------------------------
+
+
+def test_missing_crds_are_errors() -> None:
+    told = found("crds", seen())
+    assert len(told) == len(KINDS)
+    assert {one.severity for one in told} == {"error"}
+    assert "kubectl apply" in told[0].fix
+
+
+def test_a_crd_without_a_field_of_ours_is_told_with_the_field() -> None:
+    crds = [crd_manifest(kind) for kind in KINDS]
+    spec = crds[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["properties"]["lendingPaused"]
+    one = only("crds", seen(*crds))
+    assert one.object == "CustomResourceDefinition queues.scheduling.volcano.sh"
+    assert "spec.lendingPaused" in one.evidence
+
+
+def test_a_crd_that_serves_another_version_is_an_error() -> None:
+    crds = [crd_manifest(kind) for kind in KINDS]
+    crds[1]["spec"]["versions"][0]["name"] = "v1alpha2"
+    one = only("crds", seen(*crds))
+    assert (one.severity, one.evidence) == ("error", "serves v1alpha2, not v1beta1")
+
+
+def test_a_crd_that_keeps_unknown_fields_lacks_none() -> None:
+    crds = [crd_manifest(kind) for kind in KINDS]
+    schema = crds[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    assert found("crds", seen(*crds)) == []
+
+
+def test_crds_that_may_not_be_read_are_told_as_such() -> None:
+    one = only("crds", seen(unread={"CustomResourceDefinition": "forbidden"}))
+    assert (one.severity, "forbidden" in one.evidence) == ("warning", True)
+
+
+# -- rights and clocks --------------------------------------------------------------------------
+
+
+def test_refused_rights_are_told_by_account() -> None:
+    rights = [Denied("volcano-system/s", verb, "pods", "") for verb in ("get", "list")]
+    one = only("rbac", seen(rights=rights))
+    assert one.object == "ServiceAccount volcano-system/s"
+    assert "get pods, list pods" in one.evidence
+
+
+@pytest.mark.parametrize(("ahead", "word"), [(60.0, "ahead of"), (-60.0, "behind")])
+def test_a_server_clock_that_is_off_is_told(ahead: float, word: str) -> None:
+    one = only("clocks", seen(server_now=NOW + ahead))
+    assert f"60 s {word}" in one.evidence
+
+
+def test_a_few_seconds_are_no_skew() -> None:
+    assert found("clocks", seen(server_now=NOW + 2)) == []
+
+
+def test_a_node_that_renews_in_the_future_is_told() -> None:
+    one = only("clocks", seen(lease("n1", "kube-node-lease", renewed=NOW + 120)))
+    assert (one.object, "120 s" in one.evidence) == ("Node n1", True)
+
+
+# -- schedulers ---------------------------------------------------------------------------------
+
+
+def lease(name: str = "volcano-py", space: str = "volcano-system", renewed: float = NOW) -> Document:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": space},
+        "spec": {
+            "holderIdentity": "a",
+            "leaseDurationSeconds": 15,
+            "renewTime": format_time(renewed),
+        },
+    }
+
+
+def waiting(scheduler: str, **more: Any) -> Document:
+    return pod("a", "g", schedulerName=scheduler, **more)
+
+
+def test_a_scheduler_that_nobody_runs_is_told_with_a_near_name() -> None:
+    one = only("schedulers", seen(waiting("volcano-pi"), lease()))
+    assert (one.severity, one.object) == ("error", "Pod ml/a")
+    assert "volcano-pi" in one.evidence
+    assert 'did you mean "volcano-py"' in one.fix
+
+
+def test_a_scheduler_whose_lease_ran_out_is_told_so() -> None:
+    one = only("schedulers", seen(waiting("volcano"), lease(renewed=NOW - 60)))
+    assert "expired" in one.evidence
+    assert "did you mean" not in one.fix
+
+
+@pytest.mark.parametrize(
+    "pod_document",
+    [
+        waiting("volcano"),
+        waiting("x", on="n1"),
+        waiting("x", created=format_time(NOW - 5)),
+        waiting("x", schedulingGates=[{"name": "wait"}]),
+        waiting("x", status={"conditions": [{"type": "PodScheduled", "status": "False"}]}),
+        waiting("x", metadata={"deletionTimestamp": format_time(NOW)}),
+    ],
+    ids=["served", "bound", "young", "gated", "looked-at", "leaving"],
+)
+def test_pods_that_are_looked_at_or_need_not_be_are_left_alone(pod_document: Document) -> None:
+    assert found("schedulers", seen(pod_document, lease())) == []
+
+
+def test_a_scheduler_that_writes_events_lives() -> None:
+    event = {"kind": "Event", "metadata": {"name": "e"}, "reportingComponent": "x"}
+    assert found("schedulers", seen(waiting("x"), event)) == []
+
+
+# -- queues and groups --------------------------------------------------------------------------
+
+
+def test_a_missing_parent_and_a_circle_are_told() -> None:
+    told = found("queue-tree", seen(queue("a", parent="b"), queue("b", parent="a"), queue("c", parent="x")))
+    assert [one.object for one in told] == ["Queue a", "Queue b", "Queue c"]
+    assert "circle" in told[0].evidence
+    assert "x does not exist" in told[2].evidence
+
+
+def test_a_limit_on_a_resource_that_no_node_has_is_told_with_a_near_name() -> None:
+    gpu = node("n1", amounts={"nvidia.com/gpu": "4"})
+    one = only("queue-resources", seen(gpu, queue("q", max={"cpu": "4", "nvidia.com/gpus": "2"})))
+    assert one.evidence == "spec.max names nvidia.com/gpus, which no node has"
+    assert 'did you mean "nvidia.com/gpu"' in one.fix
+
+
+def test_limits_on_what_nodes_have_are_fine() -> None:
+    gpu = node("n1", amounts={"nvidia.com/gpu": "4"})
+    assert found("queue-resources", seen(gpu, queue("q", capability={"nvidia.com/gpu": "2"}))) == []
+
+
+def test_a_group_in_a_queue_that_is_not_there_is_told_with_a_near_name() -> None:
+    one = only("missing-queues", seen(queue("train"), group("g", 1, "trian"), pod("g-0", "g")))
+    assert one.object == "PodGroup ml/g"
+    assert "podgroup move g -n ml" in one.fix
+    assert 'did you mean "train"' in one.fix
+
+
+def test_a_pod_without_its_group_is_told() -> None:
+    one = only("missing-queues", seen(pod("a", "nobody")))
+    assert (one.object, "ml/nobody does not exist" in one.evidence) == ("Pod ml/a", True)
+
+
+# -- gangs --------------------------------------------------------------------------------------
+
+
+def gang(members: int, **more: Any) -> list[Document]:
+    return [group("g", members, "q"), *(pod(f"g-{i}", "g", **more) for i in range(members))]
+
+
+def test_a_gang_larger_than_the_empty_cluster_is_told() -> None:
+    one = only("gangs", seen(node("n1", "4"), queue("q"), *gang(3, cpu="2")))
+    assert "needs 3 pods at once; the cluster, if it were empty, holds 2" in one.evidence
+
+
+def test_what_runs_there_now_is_no_reason() -> None:
+    busy = [group("r", 1, "q", "Running"), pod("r-0", "r", "4", on="n1")]
+    assert found("gangs", seen(node("n1", "4"), queue("q"), *busy, *gang(2, cpu="2"))) == []
+
+
+def test_a_gang_larger_than_its_queue_ever_gets_is_told_with_the_limit() -> None:
+    one = only("gangs", seen(node("n1", "16"), queue("q", max={"cpu": "5"}), *gang(3, cpu="2")))
+    assert "queue q holds 2 of them, its max is 5 cpu" in one.evidence
+
+
+def test_a_limit_above_the_queue_counts_too() -> None:
+    tree = [queue("top", max={"cpu": "3"}), queue("q", parent="top")]
+    one = only("gangs", seen(node("n1", "16"), *tree, *gang(2, cpu="2")))
+    assert "queue top" in one.evidence
+
+
+def test_a_pod_larger_than_any_node_is_told_with_the_resource() -> None:
+    one = only("gangs", seen(node("n1", "4"), node("n2", "4"), queue("q"), *gang(1, cpu="6")))
+    assert "one asks 6 cpu, and no node has more than 4" in one.evidence
+
+
+def test_min_resources_above_everything_are_told() -> None:
+    wide = group("g", 1, "q", "Pending", minResources={"cpu": "40"})
+    one = only("gangs", seen(node("n1", "16"), queue("q"), wide))
+    assert "asks 40 cpu; all nodes together have 16" in one.evidence
+
+
+# -- cards --------------------------------------------------------------------------------------
+
+
+def plugin_pod(name: str, image: str, container: str = "c", on: str = "n1") -> Document:
+    made = pod(name, "", on=on)
+    made["spec"]["containers"] = [{"name": container, "image": image}]
+    return made
+
+
+NVIDIA = "nvcr.io/nvidia/k8s-device-plugin:v0.17"
+HAMI = "projecthami/hami:v2.6"
+
+
+def test_two_device_plugins_on_one_node_are_told() -> None:
+    pods = [plugin_pod("a", NVIDIA), plugin_pod("b", HAMI, "device-plugin")]
+    one = only("device-plugins", seen(node("n1"), *pods))
+    assert one.object == "Node n1"
+    assert "ml/b (hami), ml/a (nvidia)" in one.evidence
+
+
+def test_the_scheduler_that_shares_an_image_is_no_device_plugin() -> None:
+    pods = [plugin_pod("a", NVIDIA), plugin_pod("b", HAMI, "vgpu-scheduler-extender")]
+    assert found("device-plugins", seen(node("n1"), *pods)) == []
+
+
+def test_one_plugin_on_each_node_is_fine() -> None:
+    pods = [plugin_pod("a", NVIDIA), plugin_pod("b", HAMI, "device-plugin", on="n2")]
+    assert found("device-plugins", seen(node("n1"), node("n2"), *pods)) == []
+
+
+def test_cards_reported_in_two_families_are_told() -> None:
+    twice = {"nvidia.com/gpu": "8", "volcano.sh/vgpu-number": "80"}
+    one = only("device-plugins", seen(node("n1", amounts=twice)))
+    assert one.evidence == "reports its cards twice: 8 nvidia.com/gpu, 80 volcano.sh/vgpu-number"
+
+
+def test_an_agent_that_publishes_both_families_on_purpose_is_fine() -> None:
+    notes = {"hami.io/node-nvidia-register": "", "volcano.sh/node-vgpu-register": ""}
+    twice = {"nvidia.com/gpu": "8", "volcano.sh/vgpu-number": "80"}
+    assert found("device-plugins", seen(node("n1", amounts=twice, annotations=notes))) == []
+
+
+def daemon_set(selector: dict[str, str], image: str = HAMI) -> Document:
+    containers = [{"name": "device-plugin", "image": image}]
+    spec = {"template": {"spec": {"nodeSelector": selector, "containers": containers}}}
+    meta = {"name": "hami-device-plugin", "namespace": "kube-system"}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta, "spec": spec}
+
+
+def test_a_gpu_node_without_the_label_that_the_plugin_selects_is_told() -> None:
+    bare = node("n1", labels={"nvidia.com/gpu.present": "true"})
+    good = node("n2", labels={"nvidia.com/gpu.present": "true", "gpu": "on"})
+    one = only("gpu-labels", seen(bare, good, node("n3"), daemon_set({"gpu": "on"})))
+    assert one.object == "Node n1"
+    assert one.fix == "kubectl label node n1 gpu=on --overwrite"
+
+
+def test_a_node_that_another_plugin_selects_is_fine() -> None:
+    gpu = node("n1", labels={"nvidia.com/gpu.present": "true"})
+    assert found("gpu-labels", seen(gpu, daemon_set({"gpu": "on"}), daemon_set({}, NVIDIA))) == []
+
+
+CARDS = "GPU-a,10,16384,100,NVIDIA-A100,0,true:GPU-b,10,16384,100,NVIDIA-A100,0,true:"
+
+
+def card_node() -> Document:
+    return node(
+        "n1", "16", amounts={"nvidia.com/gpu": "20"}, annotations={"hami.io/node-nvidia-register": CARDS}
+    )
+
+
+def whole(name: str, uuid: str) -> Document:
+    record = f"{uuid},NVIDIA,16384,0:;"
+    notes = {"hami.io/vgpu-node": "n1", "hami.io/vgpu-devices-allocated": record}
+    return pod(name, "w", on="n1", requests={"nvidia.com/gpu": "1"}, annotations=notes)
+
+
+def test_whole_cards_in_the_way_of_slices_are_told() -> None:
+    holders = [group("w", 1, phase="Running"), whole("w-0", "GPU-a"), whole("w-1", "GPU-b")]
+    wants = pod("s-0", "s", requests={"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"})
+    one = only("whole-cards", seen(card_node(), *holders, group("s", 1), wants))
+    assert "1 pods wait for slices of cards (ml/s-0) while 2 of 2 cards" in one.evidence
+    assert "ml/w-0 (node n1 card 0)" in one.evidence
+
+
+def test_whole_cards_that_are_in_nobodys_way_are_fine() -> None:
+    holders = [group("w", 1, phase="Running"), whole("w-0", "GPU-a"), whole("w-1", "GPU-b")]
+    wants = pod("s-0", "s", requests={"nvidia.com/gpu": "1"})
+    assert found("whole-cards", seen(card_node(), *holders, group("s", 1), wants)) == []
+
+
+# -- objects ------------------------------------------------------------------------------------
+
+
+def test_an_object_that_cannot_be_read_is_told_with_the_field() -> None:
+    broken = pod("a", "g")
+    broken["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "lots"}
+    one = found("objects", seen(group("g", 1), broken))[0]
+    assert (one.severity, one.object) == ("error", "Pod ml/a")
+    assert "requests.cpu" in one.evidence
+
+
+def test_a_doubtful_annotation_is_told() -> None:
+    boosted = group("g", 1, annotations={"volcano-py.io/boost": "much"})
+    told = found("objects", seen(boosted, pod("g-0", "g")))
+    assert [(one.object, "boost" in one.evidence) for one in told] == [("PodGroup ml/g", True)]
