@@ -2,7 +2,8 @@
 
 Every write names the uid of its object, so a later object of the same name is never written by mistake. What
 is gone is noted as gone, what is not as supposed is read again; both are no errors, but the plan has to be
-made anew. Errors are for the caller: :class:`ApiError` and :class:`Unreachable`, after which nothing is known.
+made anew. Errors are for the caller: :class:`ApiError` and :class:`Unreachable`; after the second nobody
+knows what was done.
 """
 
 from __future__ import annotations
