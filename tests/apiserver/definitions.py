@@ -124,7 +124,7 @@ FIELDS: dict[str, Any] = {
         "properties": {"k": {"type": "object", "properties": {"z": INTEGER}}},
     },
 }
-COLUMNS = [
+COLUMNS: list[dict[str, Any]] = [
     {"name": "Text", "type": "string", "jsonPath": ".spec.text"},
     {"name": "Made", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     {"name": "Choice", "type": "integer", "jsonPath": ".spec.choice", "priority": 1},

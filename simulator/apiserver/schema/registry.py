@@ -73,6 +73,7 @@ class Registry:
         self._kinds = {
             key: kind for key, kind in self._kinds.items() if not (kind.custom and kind.bucket == name)
         }
+        self._answers = None
 
     def answer(self, path: str, accept: str, etag: str) -> Answer | None:
         """A discovery or OpenAPI document; None where *path* names none.
