@@ -115,6 +115,10 @@ class Events:
         self.stats = EventStats()
         self.lane: Lane[_Told] = Lane(_WIDTH, self._write, self._broke, Pace(_PER_SECOND, _BURST))
 
+    def __len__(self) -> int:
+        """Events whose repetitions are recognised."""
+        return len(self._told)
+
     def note(self, subject: Subject, note: Note) -> None:
         """Tell of *note* on *subject*."""
         name = event_name(subject, note)

@@ -44,6 +44,7 @@ class EvictWork:
     Attributes:
         deadline: epoch seconds before which it is not carried out.
         marked: the pod carries the marks.
+        noticed: it was given time.
         why, trouble: set once the pod is to stay; then only the marks come off.
         since: loop time of the first refusal of what is being tried; None before.
     """
@@ -51,6 +52,7 @@ class EvictWork:
     order: EvictOrder
     deadline: float
     marked: bool
+    noticed: bool = False
     tries: int = 0
     since: float | None = None
     why: str = ""
@@ -98,7 +100,9 @@ class Evictor:
         if order.uid in self._works:
             return
         deadline = self._clock() + order.notice_s if order.deadline is None else order.deadline
-        work = self._works[order.uid] = EvictWork(order, deadline, marked=order.deadline is not None)
+        resumed = order.deadline is not None
+        work = EvictWork(order, deadline, marked=resumed, noticed=resumed or order.notice_s > 0)
+        self._works[order.uid] = work
         self.lane.put(work)
 
     def cancel(self, key: str, uid: str) -> bool:
@@ -154,6 +158,9 @@ class Evictor:
     async def _evict(self, work: EvictWork) -> None:
         order = work.order
         path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}"
+        if work.noticed and await self._has_ended(order, path):
+            self._done(work)
+            return
         options = {"preconditions": {"uid": order.uid}}
         if order.delete:
             await self._api.call("DELETE", path, body=options)
@@ -162,6 +169,12 @@ class Evictor:
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
             await self._api.call("POST", f"{path}/eviction", body=body)
         self._done(work)
+
+    async def _has_ended(self, order: EvictOrder, path: str) -> bool:
+        """Whether the pod used its notice to end: its object stays, for whoever waits for its result."""
+        pod = await self._api.get(path)
+        ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+        return bool(ended and pod["metadata"].get("uid") == order.uid)
 
     async def _unmark(self, work: EvictWork) -> None:
         await self._patch(work.order, unmarked(work.order))

@@ -48,6 +48,10 @@ class Problems:
         self.stats = StatusStats()
         self.lane: Lane[tuple[str, str]] = Lane(_WIDTH, self._write, self._broke, Pace(_PER_SECOND, _BURST))
 
+    def __len__(self) -> int:
+        """Objects of which something is said."""
+        return len(self._said) + len(self._tries)
+
     def put(self, order: ProblemOrder) -> None:
         """Say *order*, if it is not what was said of the object last."""
         key = (order.subject.kind, order.subject.key)

@@ -88,6 +88,10 @@ class Statuses:
             _MINOR_WIDTH, self._write, self._broke, Pace(_MINOR_PER_SECOND, _MINOR_BURST)
         )
 
+    def __len__(self) -> int:
+        """Objects with something to be said, or being written."""
+        return len(self._wishes) + len(self._writing)
+
     def put(self, order: StatusOrder) -> None:
         """Write *order*, together with what waits for the same object."""
         wish = self._wish(order)

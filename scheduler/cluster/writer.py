@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -68,6 +68,7 @@ class WriterStats:
     Attributes:
         bound, bind_failed, evicted, evict_failed: outcomes.
         binding, evicting: orders on their way; *under_notice* of the latter wait for their deadline.
+        remembered: everything that is kept about single objects.
     """
 
     bound: int = 0
@@ -77,6 +78,7 @@ class WriterStats:
     binding: int = 0
     evicting: int = 0
     under_notice: int = 0
+    remembered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,13 @@ class Writer:
     @property
     def stats(self) -> WriterStats:
         """Counts as they are now."""
-        return replace(self._counts, evicting=self._evictor.count, under_notice=self._evictor.under_notice)
+        kept: tuple[Sized, ...] = (self.statuses, self.problems, self.events, self._said, self._groups)
+        return replace(
+            self._counts,
+            evicting=self._evictor.count,
+            under_notice=self._evictor.under_notice,
+            remembered=sum(len(each) for each in kept),
+        )
 
     @property
     def status_stats(self) -> StatusStats:
@@ -293,6 +301,9 @@ class _Said:
         self._clock = clock
         self._orders: OrderedDict[tuple[str, str, str], tuple[Order, float]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._orders)
+
     def last(self, at: tuple[str, str, str]) -> Order | None:
         """The last order *at* (kind, key, aspect), if it is not long ago."""
         found = self._orders.get(at)
@@ -326,6 +337,9 @@ class _GroupBinds:
         self._unanswered: Counter[str] = Counter()
         self._heard: Counter[str] = Counter()
         self._held: dict[str, GroupOrder] = {}
+
+    def __len__(self) -> int:
+        return len(self._open) + len(self._unanswered) + len(self._heard) + len(self._held)
 
     def began(self, group: str) -> None:
         """A member is being bound."""

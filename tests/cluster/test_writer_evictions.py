@@ -159,6 +159,22 @@ def test_a_pod_under_notice_is_told_at_once_and_goes_at_its_deadline(tmp_path: P
     assert len(events(server)) == 1
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_ends_under_notice_is_left_for_whoever_waits_for_it(tmp_path: Path, phase: str) -> None:
+    server, clock = PodServer(), Clock()
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([evict("a", notice_s=60.0)])
+        await until(lambda: writer.stats.under_notice == 1)
+        server.objects[pod_path("a")]["status"]["phase"] = phase
+        clock.now += 60.0
+        await until(lambda: writer.stats.evicted)
+
+    run(tmp_path, server, work, clock=clock)
+    assert not leaving(server, "a")
+
+
 def test_an_eviction_under_notice_can_be_withdrawn(tmp_path: Path) -> None:
     server = PodServer()
     server.pod("a")

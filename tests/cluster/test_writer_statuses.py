@@ -261,6 +261,34 @@ def test_a_queue_loses_what_it_holds_no_more(tmp_path: Path) -> None:
     assert server.wrote("PATCH", "/queues/q/status") == 1
 
 
+def test_nothing_is_kept_of_objects_that_are_gone(tmp_path: Path) -> None:
+    """A day's worth of short jobs, in rounds."""
+    server, clock = PodServer(), Clock()
+    server.put(GROUP, status={})
+    sizes = []
+
+    async def work(writer: Writer, api: Api) -> None:
+        for turn in range(12):
+            names = [f"t{turn}p{i}" for i in range(8)]
+            for name in names:
+                server.pod(name)
+            writer.submit([refusal(name) for name in names])
+            bad = [Subject("Pod", "ns", name, f"uid-{name}") for name in names]
+            writer.submit([ProblemOrder(each, ("bad",)) for each in bad])
+            writer.submit([QueueOrder(name, "gone", {"allocated": {}}) for name in names])
+            writer.submit([*(bind(name, group="ns/g") for name in names), RUNNING])
+            assert await writer.drain(20.0)
+            for name in names:
+                del server.objects[pod_path(name)]
+                writer.forget("Pod", f"ns/{name}")
+            assert len(writer.take_outcomes()) == 8
+            clock.now += 3000.0
+            sizes.append(writer.stats.remembered)
+
+    run(tmp_path, server, work, clock=clock)
+    assert max(sizes[4:]) <= max(sizes[:4])
+
+
 # -- events -------------------------------------------------------------------------------------
 
 
