@@ -18,7 +18,7 @@ RUNNING: dict[str, Any] = {
     "startTime": "2025-12-31T23:59:50Z",
     "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}],
 }
-LEAVING = {"deletionTimestamp": "2026-01-01T00:01:30Z", "deletionGracePeriodSeconds": 30}
+LEAVING: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:01:30Z", "deletionGracePeriodSeconds": 30}
 SLEEP_5 = [{"name": "main", "image": "busybox", "command": ["sleep", "5"]}]
 
 
