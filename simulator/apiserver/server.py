@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Final
 
 from aiohttp import web
 
@@ -51,12 +52,14 @@ class Server:
 
     Args:
         logs: where the logs of pods come from.
+        backlog: events that may wait for a slow watcher.
     """
 
-    def __init__(self, cluster: Cluster, keys: Keyring, logs: Logs) -> None:
+    def __init__(self, cluster: Cluster, keys: Keyring, logs: Logs, backlog: int) -> None:
         self._cluster = cluster
         self._keys = keys
         self._logs = logs
+        self._backlog = backlog
         self._answers = Answers(cluster.registry, cluster.objects.clock)
         self._watches: set[Watch] = set()
         self._verbs: dict[str, Handler] = {
@@ -157,9 +160,10 @@ class Server:
         query, kind = request.query, target.kind
         selector = parse_selector(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if query.get("watch", "").lower() in ("1", "true", "t"):
-            options = _watch_options(query)
+            options = _watch_options(query, self._backlog)
             render = self._answers.events(kind, form)
-            watch = Watch(self._cluster.store, kind, target.namespace, selector, options, render)
+            cut = partial(_cut, request)
+            watch = Watch(self._cluster.store, kind, target.namespace, selector, options, render, cut)
             return await self._stream(request, watch)
         page = list_page(self._cluster.store, kind, target.namespace, selector, query)
         return _json(self._answers.page(kind, page.items, page.metadata, form))
@@ -264,12 +268,17 @@ class Server:
         return response
 
 
+def _cut(request: web.BaseRequest) -> None:
+    if request.transport is not None:
+        request.transport.abort()
+
+
 def _require(kind: ServedKind, verb: str) -> None:
     if verb not in kind.verbs:
         raise not_allowed()
 
 
-def _watch_options(query: Any) -> WatchOptions:
+def _watch_options(query: Mapping[str, str], backlog: int) -> WatchOptions:
     version = query.get("resourceVersion", "")
     if version and not version.isdecimal():
         why = f'resourceVersion: Invalid value: "{version}": parsing "{version}": invalid syntax'
@@ -280,6 +289,7 @@ def _watch_options(query: Any) -> WatchOptions:
         version=version,
         initial=None if initial is None else initial.lower() in ("1", "true", "t"),
         bookmarks=query.get("allowWatchBookmarks", "").lower() in ("1", "true", "t"),
+        backlog=backlog,
         seconds=float(seconds) if seconds and seconds.isdecimal() else random.uniform(*_WATCH_S),
     )
 

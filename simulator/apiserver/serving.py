@@ -44,6 +44,7 @@ class EmbeddedServer:
         logs: where the logs of pods come from; None asks the kubelets of their nodes.
         sync: when changes reach the disk (``journal.Sync``).
         history: changes kept for watches.
+        backlog: events that may wait for a slow watcher before it is cut off.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class EmbeddedServer:
         logs: Logs | None = None,
         sync: Sync = "os",
         history: int = 16_384,
+        backlog: int = 20_000,
     ) -> None:
         self._data_dir = data_dir
         self._port = port
@@ -62,6 +64,7 @@ class EmbeddedServer:
         self._logs = logs
         self._sync: Sync = sync
         self._history = history
+        self._backlog = backlog
         self._identity = Identity.new() if data_dir is None else Identity.kept_in(data_dir)
         self._stack = contextlib.AsyncExitStack()
         self.url = ""
@@ -99,7 +102,9 @@ class EmbeddedServer:
         store = self._open_store(journal)
         cluster = Cluster(store, time.time)
         furnish(cluster, crds=self._crds)
-        server = Server(cluster, Keyring(self.token, time.time), self._logs or KubeletLogs(cluster))
+        server = Server(
+            cluster, Keyring(self.token, time.time), self._logs or KubeletLogs(cluster), self._backlog
+        )
         await self._listen(server)
         self._background(Upkeep(cluster).run())
         if journal is not None:

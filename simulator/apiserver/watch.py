@@ -50,12 +50,15 @@ class WatchOptions:
     initial: bool | None
     bookmarks: bool
     seconds: float
-    backlog: int = 20_000
+    backlog: int
     bookmark_s: float = 60.0
 
 
 class Watch:
-    """One client's view of a bucket's changes."""
+    """One client's view of a bucket's changes.
+
+    *cut* drops the connection: a client that is too slow may not be reading at all.
+    """
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Watch:
         selector: Selector,
         options: WatchOptions,
         render: Render,
+        cut: Callable[[], None],
     ) -> None:
         self._store = store
         self._kind = kind
@@ -72,6 +76,7 @@ class Watch:
         self._selector = selector
         self._options = options
         self._render = render
+        self._cut = cut
         self._waiting: deque[tuple[str, Item]] = deque()
         self._news = asyncio.Event()
         self._overrun = False
@@ -105,6 +110,7 @@ class Watch:
         if len(self._waiting) >= self._options.backlog:
             self._overrun = True
             self._waiting.clear()
+            self._cut()
         else:
             self._waiting.append(event)
         self._news.set()
