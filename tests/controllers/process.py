@@ -27,6 +27,7 @@ class Process:
     Attributes:
         said: events it wrote.
         failed: reasons of failures.
+        carrier: what carries its acts out.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Process:
         self.failed: list[str] = []
         self.seen = Observed(NAMES)
         api = cast(Api, server)
-        carrier = Carrier(
+        self.carrier = Carrier(
             api,
             self.seen,
             changed=self._changed,
@@ -60,7 +61,7 @@ class Process:
             QueueController(self.seen, time.monotonic, counts_every_s),
         )
         self.reconciler = Reconciler(
-            controllers, carrier, say=self.said.append, failed=self.failed.append, limits=_QUICK
+            controllers, self.carrier, say=self.said.append, failed=self.failed.append, limits=_QUICK
         )
         self.intake = Intake(
             api, self.seen, changed=self.reconciler.changed, scheduler_names=NAMES, every_s=1e6

@@ -85,14 +85,14 @@ class Server:
 
     async def get(self, path: str, **query: str) -> Any:
         await self.before("GET", path)
-        resource, namespace, name, _ = _parsed(path)
+        resource, namespace, name, _ = parsed(path)
         answer = self._list(resource, namespace, query) if not name else self._find(resource, namespace, name)
         await self.after("GET", path)
         return copy.deepcopy(answer)
 
     async def post(self, path: str, body: Mapping[str, Any], **_query: str) -> Any:
         await self.before("POST", path)
-        resource, namespace, _, _ = _parsed(path)
+        resource, namespace, _, _ = parsed(path)
         name = body["metadata"]["name"]
         if (resource.kind, namespace, name) in self.objects:
             raise ApiError(409, "AlreadyExists", path)
@@ -106,7 +106,7 @@ class Server:
 
     async def patch(self, path: str, body: Mapping[str, Any], **_query: str) -> Any:
         await self.before("PATCH", path)
-        resource, namespace, name, sub = _parsed(path)
+        resource, namespace, name, sub = parsed(path)
         old = self._find(resource, namespace, name)
         for claim in ("uid", "resourceVersion"):
             if body.get("metadata", {}).get(claim, old["metadata"][claim]) != old["metadata"][claim]:
@@ -123,7 +123,7 @@ class Server:
 
     async def delete(self, path: str, body: Mapping[str, Any], **_query: str) -> Any:
         await self.before("DELETE", path)
-        resource, namespace, name, _ = _parsed(path)
+        resource, namespace, name, _ = parsed(path)
         found = self._find(resource, namespace, name)
         if body["preconditions"]["uid"] != found["metadata"]["uid"]:
             raise ApiError(409, "Conflict", path)
@@ -190,7 +190,7 @@ def merged(old: Mapping[str, Any], patch: Mapping[str, Any]) -> Document:
     return new
 
 
-def _parsed(path: str) -> tuple[Resource, str, str, str]:
+def parsed(path: str) -> tuple[Resource, str, str, str]:
     """Resource, namespace, name and subresource of a URL path."""
     parts = path.strip("/").split("/")
     root, rest = (("", parts[1]), parts[2:]) if parts[0] == "api" else ((parts[1], parts[2]), parts[3:])
