@@ -10,7 +10,7 @@ import pytest
 
 from tests.apiserver.definitions import own, registry
 from volcano_py.simulator.apiserver.schema.kinds import Invalid
-from volcano_py.simulator.apiserver.schema.rules import RULES, rule_faults
+from volcano_py.simulator.apiserver.schema.rules import RULES, rule_faults, rule_tree
 
 
 class Example(NamedTuple):
@@ -97,7 +97,9 @@ PLACES = [
 
 
 def broken(place: Place, value: Any) -> list[tuple[str, str]]:
-    found = rule_faults(place.schema, nested(place.path, value))
+    tree = rule_tree(place.schema)
+    assert tree is not None
+    found = rule_faults(tree, nested(place.path, value))
     return [(cause.field, cause.message) for cause in found if place.message in cause.message]
 
 

@@ -17,7 +17,7 @@ from volcano_py.simulator.apiserver.schema.kinds import (
     ServedKind,
     Shape,
 )
-from volcano_py.simulator.apiserver.schema.rules import has_rules, rule_faults
+from volcano_py.simulator.apiserver.schema.rules import RuleTree, rule_faults, rule_tree
 from volcano_py.simulator.apiserver.schema.structural import document_shape, fill_defaults, prune
 from volcano_py.simulator.apiserver.schema.values import MISSING, NOWHERE, faults
 
@@ -60,8 +60,8 @@ class CustomKind(ServedKind):
         return document_shape(self.schema)
 
     @cached_property
-    def _has_rules(self) -> bool:
-        return has_rules(self.schema)
+    def _rules(self) -> RuleTree | None:
+        return rule_tree(self.schema)
 
     @property
     def converts(self) -> bool:
@@ -84,11 +84,11 @@ class CustomKind(ServedKind):
         """
         before = MISSING if old is None else old
         found = faults(self.schema, new, before)
-        if self._has_rules:
+        if self._rules is not None:
             if any(cause.reason in _BLOCKING for cause in found):
                 found.append(_UNCHECKED)
             else:
-                found += rule_faults(self.schema, new, before)
+                found += rule_faults(self._rules, new, before)
         if found:
             raise Invalid(*found)
 

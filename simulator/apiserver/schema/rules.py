@@ -24,7 +24,6 @@ from volcano_py.simulator.apiserver.schema.values import (
     NOWHERE,
     Schema,
     counterparts,
-    fields_of,
     quoted,
     same,
     type_name,
@@ -104,11 +103,6 @@ def compiled(text: str) -> Program:
     return Program(text.strip(), environment.program(tree, functions=FUNCTIONS), "oldSelf" in names)
 
 
-def has_rules(schema: Schema) -> bool:
-    """Whether a rule stands anywhere in *schema*."""
-    return bool(schema.get(RULES)) or any(has_rules(inner) for _, inner in parts_of(schema))
-
-
 def parts_of(schema: Schema) -> Iterator[tuple[str, Schema]]:
     """The schemas inside a schema, with their place as the server writes it: ``properties[spec]``."""
     for name, field in (schema.get("properties") or {}).items():
@@ -138,27 +132,71 @@ def definition_faults(schema: Schema, place: str) -> Iterator[Cause]:
         yield from definition_faults(inner, f"{place}.{where}")
 
 
-def rule_faults(schema: Schema, value: Any, old: Any = MISSING, path: str = "") -> Iterator[Cause]:
+@dataclass(frozen=True, slots=True)
+class RuleTree:
+    """The parts of a schema in which rules stand: what has none is not walked through.
+
+    Attributes:
+        schema: Whose rules these are.
+        declared: Names of all fields that the schema declares.
+        fields: Those fields in which rules stand.
+        rest: Of the values of a free map.
+        items: Of the items of a list.
+    """
+
+    schema: Schema
+    declared: frozenset[str]
+    fields: Mapping[str, RuleTree]
+    rest: RuleTree | None
+    items: RuleTree | None
+
+
+def rule_tree(schema: Schema) -> RuleTree | None:
+    """The rules of a schema; None where it has none."""
+    known: Mapping[str, Schema] = schema.get("properties") or {}
+    fields = {name: tree for name, field in known.items() if (tree := rule_tree(field)) is not None}
+    rest, items = (
+        rule_tree(inner) if isinstance(inner := schema.get(keyword), Mapping) else None
+        for keyword in ("additionalProperties", "items")
+    )
+    if not (schema.get(RULES) or fields or rest or items):
+        return None
+    return RuleTree(schema, frozenset(known), fields, rest, items)
+
+
+def rule_faults(tree: RuleTree, value: Any, old: Any = MISSING, path: str = "") -> Iterator[Cause]:
     """Rules that *value* breaks: those of the whole before those of its parts.
 
     Args:
-        schema: A structural schema.
+        tree: Rules of its schema.
         value: Free of faults of type.
         old: What is stored at the same place; MISSING on create and where a list does not say.
         path: Such as ``spec.items[0]``.
     """
     if value is None:
         return
-    unchanged = old is not MISSING and same(old, value)
-    if rules := schema.get(RULES):
-        yield from _broken(rules, schema, value, old, path, unchanged)
-    if isinstance(value, list) and isinstance(items := schema.get("items"), Mapping):
-        for position, (item, before) in enumerate(zip(value, counterparts(schema, value, old), strict=True)):
-            yield from rule_faults(items, item, before, f"{path}[{position}]")
+    if rules := tree.schema.get(RULES):
+        unchanged = old is not MISSING and same(old, value)
+        yield from _broken(rules, tree.schema, value, old, path, unchanged)
+    if isinstance(value, list) and tree.items is not None:
+        for position, (item, before) in enumerate(
+            zip(value, counterparts(tree.schema, value, old), strict=True)
+        ):
+            yield from rule_faults(tree.items, item, before, f"{path}[{position}]")
     elif isinstance(value, dict):
-        for name, field in fields_of(schema, value):
+        for name, inner in _ruled_fields(tree, value):
             before = old.get(name, MISSING) if isinstance(old, dict) else MISSING
-            yield from rule_faults(field, value[name], before, f"{path}.{name}" if path else name)
+            yield from rule_faults(inner, value[name], before, f"{path}.{name}" if path else name)
+
+
+def _ruled_fields(tree: RuleTree, value: dict[str, Any]) -> Iterator[tuple[str, RuleTree]]:
+    for name, inner in tree.fields.items():
+        if name in value:
+            yield name, inner
+    if tree.rest is not None:
+        for name in value:
+            if name not in tree.declared:
+                yield name, tree.rest
 
 
 def _broken(
