@@ -1,0 +1,224 @@
+"""What a turn orders, and what it does when it must not decide, or when something breaks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.clusters import Document, group, node, pod, queue
+from tests.run.lives import change_of, deletion_of
+from volcano_py.scheduler.cluster.feed import Change
+from volcano_py.scheduler.cluster.orders import (
+    BindFailed,
+    BindOrder,
+    EvictOrder,
+    GroupOrder,
+    NominateOrder,
+    Order,
+    ProblemOrder,
+    QueueOrder,
+    RefusalOrder,
+)
+from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.run.carry import MOST_EVENTS, Carrier, EvictionStyle
+from volcano_py.scheduler.run.metrics import Metrics
+from volcano_py.scheduler.run.reload import read_config
+from volcano_py.scheduler.run.triggers import Triggers
+from volcano_py.scheduler.run.worker import Given, Turn, Worker
+
+CONFIG = """\
+actions: enqueue, allocate, preempt, backfill
+tiers:
+- plugins: [{name: gang}, {name: priority}, {name: predicates}, {name: proportion}, {name: deviceshare}]
+"""
+HIGH: Document = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}}
+
+
+def worker(style: EvictionStyle | None = None) -> Worker:
+    carrier = Carrier(style or EvictionStyle(), "me")
+    return Worker(read_config(CONFIG), ("volcano-py",), carrier, Triggers(1.0), Metrics())
+
+
+def turn(made: Worker, now: float, *told: Document | Change, leads: bool = True) -> Turn:
+    changes = [each if isinstance(each, Change) else change_of(each) for each in told]
+    return made.turn(Given(now, changes, may_cycle=leads, leads=leads))
+
+
+def of(orders: list[Order], kind: type) -> list[Order]:
+    return [each for each in orders if isinstance(each, kind)]
+
+
+def test_a_gang_that_fits_is_bound_and_its_group_and_queue_are_told_of() -> None:
+    made = worker()
+    documents = (node("n0"), queue("default"), group("g", 2), pod("g-0", "g"), pod("g-1", "g"))
+    orders = turn(made, 1.0, *documents).orders
+    binds = of(orders, BindOrder)
+    assert [(each.name, each.node, each.group) for each in binds] == [  # type: ignore[union-attr]
+        ("g-0", "n0", "ml/g"),
+        ("g-1", "n0", "ml/g"),
+    ]
+    (status,) = of(orders, GroupOrder)
+    assert isinstance(status, GroupOrder)
+    assert status.status["phase"] == "Running"
+    (told,) = of(orders, QueueOrder)
+    assert isinstance(told, QueueOrder)
+    assert told.status["allocated"]["cpu"] == "2"
+    assert turn(made, 2.0).orders == []
+
+
+def test_card_slices_ride_on_the_bind() -> None:
+    made = worker()
+    cards = [
+        {"id": "c0", "index": 0, "count": 4, "devmem": 8000, "devcore": 100, "type": "A", "health": True}
+    ]
+    notes = {"hami.io/node-nvidia-register": json.dumps(cards)}
+    asks = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}
+    shared = node("n0", annotations=notes, amounts={"nvidia.com/gpu": "4"})
+    (bind,) = of(turn(made, 12.9, shared, group("g"), pod("p", "g", requests=asks)).orders, BindOrder)
+    assert isinstance(bind, BindOrder)
+    assert bind.annotations["hami.io/vgpu-node"] == "n0"
+    assert bind.annotations["hami.io/vgpu-devices-allocated"] == "c0,NVIDIA,1000,0:;"
+    assert bind.annotations["hami.io/bind-time"] == "12"
+
+
+def test_a_pod_that_waits_is_told_once_and_again_when_the_reason_changes() -> None:
+    made = worker()
+    documents = (node("n0"), group("g"), pod("p", "g", "9"))
+    (told,) = of(turn(made, 1.0, *documents).orders, RefusalOrder)
+    assert isinstance(told, RefusalOrder)
+    assert "Insufficient cpu" in told.message
+    assert of(turn(made, 2.0).orders, RefusalOrder) == []
+    taints = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
+    (again,) = of(turn(made, 3.0, node("n0", taints=taints)).orders, RefusalOrder)
+    assert isinstance(again, RefusalOrder)
+    assert again.message != told.message
+
+
+def test_what_stands_on_the_pod_already_is_not_said_again() -> None:
+    made = worker()
+    (told,) = of(turn(made, 1.0, node("n0"), group("g"), pod("p", "g", "9")).orders, RefusalOrder)
+    assert isinstance(told, RefusalOrder)
+    said = {"type": "PodScheduled", "status": "False", "reason": told.reason, "message": told.message}
+    fresh = worker()
+    noted = pod("p", "g", "9", status={"conditions": [said]})
+    assert of(turn(fresh, 1.0, node("n0"), group("g"), noted).orders, RefusalOrder) == []
+
+
+def test_of_a_large_gang_all_pods_get_the_condition_and_some_an_event() -> None:
+    made = worker()
+    size = 3 * MOST_EVENTS
+    pods = [pod(f"g-{i}", "g") for i in range(size)]
+    refusals = of(turn(made, 1.0, node("n0"), group("g", size), *pods).orders, RefusalOrder)
+    assert len(refusals) == size
+    told = [each for each in refusals if isinstance(each, RefusalOrder)]
+    by_message = Counter(each.message for each in told)
+    loud = Counter(each.message for each in told if each.event)
+    assert max(by_message.values()) > MOST_EVENTS
+    assert loud == Counter({text: min(count, MOST_EVENTS) for text, count in by_message.items()})
+
+
+def preempting(made: Worker) -> list[Order]:
+    """Orders of a cycle in which a gang takes the place of less important work."""
+    low = [pod(f"low-{i}", "low", on="n0", priority=1) for i in range(2)]
+    first = pod("first-0", "first", priority=9, priorityClassName="high")
+    groups = (group("low", phase="Running"), group("first", priorityClassName="high"))
+    return turn(made, 1.0, {**HIGH, "value": 9}, node("n0", "2"), *groups, *low, first).orders
+
+
+def test_an_eviction_says_for_whom_and_why_and_the_claimant_keeps_the_room() -> None:
+    made = worker(EvictionStyle(notice_s=30.0, delete=True))
+    orders = preempting(made)
+    (eviction,) = of(orders, EvictOrder)
+    assert isinstance(eviction, EvictOrder)
+    assert (eviction.for_whom, eviction.action, eviction.notice_s, eviction.delete) == (
+        "ml/first",
+        "preempt",
+        30.0,
+        True,
+    )
+    assert eviction.reason
+    assert eviction.lost
+    (kept,) = of(orders, NominateOrder)
+    assert isinstance(kept, NominateOrder)
+    assert (kept.name, kept.node) == ("first-0", "n0")
+    gone = deletion_of(("Pod", eviction.key))
+    (bind,) = of(turn(made, 2.0, gone).orders, BindOrder)
+    assert isinstance(bind, BindOrder)
+    assert bind.name == "first-0"
+
+
+def test_a_standby_takes_everything_in_and_orders_nothing() -> None:
+    made = worker()
+    documents = (node("n0"), group("g"), pod("p", "g"))
+    idle = turn(made, 1.0, *documents, leads=False)
+    assert (idle.orders, idle.cycle_s) == ([], None)
+    led = turn(made, 2.0)
+    assert [type(each) for each in of(led.orders, BindOrder)] == [BindOrder]
+
+
+def test_who_takes_over_goes_on_with_evictions_that_were_announced() -> None:
+    made = worker()
+    notes = {
+        "volcano-py.io/evicted-for": "ml/first",
+        "volcano-py.io/evicted-by-rule": "a rule",
+        "volcano-py.io/evicted-by-action": "preempt/eviction",
+        "volcano-py.io/evicted-lost": "1 cpu-second",
+        "volcano-py.io/eviction-deadline": "2026-01-01T00:00:30Z",
+    }
+    documents = (node("n0", "1"), group("g", phase="Running"), pod("p", "g", on="n0", annotations=notes))
+    assert turn(made, 1.0, *documents, leads=False).orders == []
+    (resumed,) = of(turn(made, 2.0).orders, EvictOrder)
+    assert isinstance(resumed, EvictOrder)
+    assert (resumed.key, resumed.for_whom, resumed.deadline) == ("ml/p", "ml/first", 1767225630.0)
+    state = made.owner.engine.state
+    assert int(state.nodes.releasing[state.nodes.index["n0"], 0]) == 1000
+    assert of(turn(made, 3.0).orders, EvictOrder) == []
+
+
+def test_objects_with_faults_are_told_and_told_when_they_are_mended() -> None:
+    made = worker()
+    unreadable = Change("Pod", "ml/bad", None, (Problem("spec.x", "is no number"),), "1", "u1")
+    doubtful = pod("p", "g", annotations={"volcano.sh/task-priority": "much"})
+    orders = turn(made, 1.0, node("n0"), group("g"), unreadable, doubtful).orders
+    problems = {each.subject.key: each for each in orders if isinstance(each, ProblemOrder)}
+    assert problems["ml/bad"].problems == ("spec.x: is no number",)
+    assert (problems["ml/bad"].subject.uid, problems["ml/bad"].used) == ("u1", False)
+    assert problems["ml/p"].used
+    again = turn(made, 2.0, node("n1"))
+    assert of(again.orders, ProblemOrder) == []
+    (mended,) = of(turn(made, 3.0, pod("bad", "g")).orders, ProblemOrder)
+    assert isinstance(mended, ProblemOrder)
+    assert (mended.subject.key, mended.problems) == ("ml/bad", ())
+
+
+def test_a_failed_bind_is_decided_anew() -> None:
+    made = worker()
+    (bind,) = of(turn(made, 1.0, node("n0"), group("g"), pod("p", "g")).orders, BindOrder)
+    assert isinstance(bind, BindOrder)
+    failed = BindFailed(bind.key, bind.uid, bind.node, bind.group, "the server said no", "refused")
+    again = made.turn(Given(2.0, outcomes=[failed], may_cycle=True, leads=True))
+    assert [type(each) for each in of(again.orders, BindOrder)] == [BindOrder]
+
+
+def test_another_configuration_loses_nothing_that_was_decided() -> None:
+    made = worker()
+    assert of(turn(made, 1.0, node("n0", "1"), group("g"), pod("p", "g")).orders, BindOrder)
+    other = read_config("actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n")
+    told = [change_of(group("h")), change_of(pod("q", "h"))]
+    after = made.turn(Given(2.0, told, config=other, may_cycle=True, leads=True))
+    assert after.cycle_s is not None
+    assert of(after.orders, BindOrder) == []  # the node is full with what is on its way
+    assert made.owner.engine.config == other.config
+
+
+def test_a_fault_in_a_cycle_is_reported_and_the_next_one_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = worker()
+    turn(made, 0.0, node("n0"))
+    monkeypatch.setattr(made.owner.engine.actions[1], "run", lambda session: 1 / 0)
+    broken = turn(made, 1.0, group("g"), pod("p", "g"))
+    assert broken.fault
+    assert of(broken.orders, BindOrder) == []
+    assert broken.due.now
+    assert len(of(turn(made, 2.0).orders, BindOrder)) == 1
