@@ -45,9 +45,13 @@ class Person:
 
     def runs(self, *words: str, code: int = 0, text: str | None = None) -> Done:
         """One command, which ends with status *code*; *text* is its standard input."""
-        done = self._process(words, text) if self.as_process else self._call(words, text)
+        done = self.run(*words, text=text)
         assert done.code == code, f"{words}: {done.code}\n{done.stdout}\n{done.stderr}"
         return done
+
+    def run(self, *words: str, text: str | None = None) -> Done:
+        """One command, however it ends."""
+        return self._process(words, text) if self.as_process else self._call(words, text)
 
     def _process(self, words: tuple[str, ...], text: str | None) -> Done:
         done = subprocess.run(

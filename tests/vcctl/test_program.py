@@ -121,3 +121,30 @@ def test_wrong_usage_is_status_two(words: list[str], told: str) -> None:
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 2
     assert told in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [(["que"], ["queue"]), (["queue", "op"], ["operate"]), (["queue", "lend", ""], ["pause", "resume"])],
+)
+def test_kubectl_completes_the_plugin(words: list[str], offered: list[str]) -> None:
+    program = str(Path(sys.executable).with_name("kubectl_complete-volcano_py"))
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == [*offered, ":4"]
+
+
+SHORT = {
+    "vsub": "job run",
+    "vjobs": "job list",
+    "vqueues": "queue list",
+    "vcancel": "job delete",
+    "vsuspend": "job suspend",
+    "vresume": "job resume",
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_the_short_programs_are_verbs(name: str) -> None:
+    program = str(Path(sys.executable).with_name(name))
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    assert f"{SHORT[name]} [OPTIONS]" in done.stdout
