@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.bad_definitions import BAD_DEFINITIONS
+from tests.apiserver.bad_definitions import GOOD as DEFINITION
 from tests.apiserver.bad_objects import BAD
 from tests.apiserver.definitions import PATH, every_keyword, own, probe, registry
 from tests.apiserver.objects_for_tables import OBJECTS
@@ -55,14 +57,22 @@ async def make(api: Api, path: str, document: dict[str, Any]) -> None:
             raise
 
 
-async def causes(api: Api, path: str, document: dict[str, Any]) -> list[str]:
-    """What a server says against *document*; empty where it takes it."""
+async def refusal_of(api: Api, path: str, document: dict[str, Any]) -> list[dict[str, str]]:
+    """The causes that a server gives against *document*; empty where it takes it."""
     try:
         await api.post(path, document, **DRY)
     except ApiError as refusal:
-        details = json.loads(refusal.body).get("details", {})
-        return sorted(f"{cause['field']}: {cause['message']}" for cause in details.get("causes", ()))
+        found: list[dict[str, str]] = json.loads(refusal.body).get("details", {}).get("causes", [])
+        return found
     return []
+
+
+async def causes(api: Api, path: str, document: dict[str, Any]) -> list[str]:
+    return sorted(f"{one['field']}: {one['message']}" for one in await refusal_of(api, path, document))
+
+
+async def reasons(api: Api, path: str, document: dict[str, Any]) -> list[str]:
+    return sorted(f"{one['field']}: {one['reason']}" for one in await refusal_of(api, path, document))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,6 +96,17 @@ def test_custom_kinds_are_refused_in_the_same_words(configs: Configs, kind: str)
                 assert [one for one in found if "rules were not checked" not in one] == sorted(expected), spec
             for spec in GOOD:
                 assert await causes(api, path, probe(**copy.deepcopy(spec))) == [], spec
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_definitions_are_refused_for_the_same_reasons(configs: Configs, kind: str) -> None:
+    async def check() -> None:
+        async with reached(configs, kind) as (api, _):
+            for case in BAD_DEFINITIONS:
+                assert await reasons(api, DEFINITIONS, case.document) == sorted(case.faults), case.name
+            assert await reasons(api, DEFINITIONS, DEFINITION) == []
 
     asyncio.run(check())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from volcano_py.crds.quantity import parse_quantity
@@ -48,6 +49,11 @@ _HUGE = ("hugepages-", "requests.hugepages-")
 _NOT_STANDARD = "must be a standard resource type or fully qualified"
 
 
+@lru_cache(maxsize=4096)
+def _amount(text: str) -> Fraction:
+    return parse_quantity(text)
+
+
 def is_extended(name: str) -> bool:
     """A resource that a device plugin reports: domain-qualified and not Kubernetes' own."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
@@ -59,7 +65,7 @@ def _is_overcommittable(name: str) -> bool:
 
 def amount_faults(name: str, text: str, field: str) -> Iterator[Cause]:
     """An amount must not be negative, and whole where the resource cannot be divided."""
-    value = parse_quantity(text)
+    value = _amount(text)
     if value < 0:
         yield invalid(field, text, "must be greater than or equal to 0")
     elif (is_extended(name) or name in _COUNTED) and value.denominator != 1:
@@ -111,7 +117,7 @@ def _limit_faults(name: str, text: str, limit: str | None, field: str) -> Iterat
         if not _is_overcommittable(name):
             yield required(f"{field}.limits", "Limit must be set for non overcommitable resources")
         return
-    asked, allowed = parse_quantity(text), parse_quantity(limit)
+    asked, allowed = _amount(text), _amount(limit)
     if asked != allowed and not _is_overcommittable(name):
         yield invalid(f"{field}.requests", text, f"must be equal to {name} limit of {limit}")
     elif asked > allowed:
@@ -164,7 +170,3 @@ def range_faults(limits: Mapping[str, Amounts], field: str) -> Iterator[Cause]:
 
 
 _WORDS = {"min": "min", "defaultRequest": "default request", "default": "default", "max": "max"}
-
-
-def _amount(text: str) -> Fraction:
-    return parse_quantity(text)
