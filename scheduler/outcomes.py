@@ -7,7 +7,19 @@ order failed. Then it is taken back here, and the next cycle decides anew: the m
 
 from __future__ import annotations
 
-from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictFailed, Outcome, Trouble
+from collections.abc import Iterator
+
+import numpy as np
+
+from volcano_py.scheduler.cluster.notices import EVICTED_FOR
+from volcano_py.scheduler.cluster.orders import (
+    BindDone,
+    BindFailed,
+    EvictFailed,
+    KeepOrder,
+    Outcome,
+    Trouble,
+)
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.pods import status_of
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
@@ -63,6 +75,27 @@ def evict_resumed(state: ClusterState, key: str, uid: str) -> bool:
     if state.tasks.status[task] != Status.RELEASING:
         state.accounts.move([task], Status.RELEASING, state.tasks.node[task : task + 1].copy())
     return True
+
+
+def withdrawals(state: ClusterState) -> Iterator[KeepOrder]:
+    """Evictions under notice whose claimant needs them no more: it is gone, or has started elsewhere.
+
+    Pods that carry the marks and are not on their way out yet; one without a claimant has to go anyway.
+    """
+    tasks = state.tasks
+    for task in np.flatnonzero(tasks.status[: tasks.size] == Status.RELEASING).tolist():
+        pod = tasks.pods[task]
+        if pod is None or pod.metadata.deletion_timestamp is not None:
+            continue
+        claimant = pod.metadata.annotations.get(EVICTED_FOR, "")
+        if claimant and not _waits(state, claimant):
+            yield KeepOrder(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+
+
+def _waits(state: ClusterState, claimant: str) -> bool:
+    """Whether the job *claimant* ("namespace/name") has a pod that waits."""
+    job = state.jobs.named(claimant)
+    return job is not None and job.group is not None and bool(job.pending)
 
 
 def _task(state: ClusterState, key: str, uid: str) -> int | None:

@@ -20,6 +20,7 @@ __all__ = [
     "EvictFailed",
     "EvictOrder",
     "GroupOrder",
+    "KeepOrder",
     "NominateOrder",
     "Note",
     "Order",
@@ -135,6 +136,20 @@ class EvictOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepOrder:
+    """Withdraw the eviction of a pod, if it is still under notice; otherwise it is too late."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the pod."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class NominateOrder:
     """Write the node where room is kept for a waiting pod; "" takes it back."""
 
@@ -215,7 +230,9 @@ class ProblemOrder:
     waits: bool = False
 
 
-Order = BindOrder | EvictOrder | NominateOrder | RefusalOrder | GroupOrder | QueueOrder | ProblemOrder
+Order = (
+    BindOrder | EvictOrder | KeepOrder | NominateOrder | RefusalOrder | GroupOrder | QueueOrder | ProblemOrder
+)
 
 Trouble = Literal["gone", "refused", "volumes", "fenced", "closed", "cancelled", "fault"]
 """Why an order failed: the pod is gone or went elsewhere; the server refused; its claims were not bound; we

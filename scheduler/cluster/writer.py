@@ -32,6 +32,7 @@ from volcano_py.scheduler.cluster.orders import (
     EvictFailed,
     EvictOrder,
     GroupOrder,
+    KeepOrder,
     NominateOrder,
     Note,
     Order,
@@ -147,6 +148,8 @@ class Writer:
                 self._bind(order)
             elif isinstance(order, EvictOrder):
                 self._evictor.put(order)
+            elif isinstance(order, KeepOrder):
+                self._evictor.cancel(order.key, order.uid)
             elif isinstance(order, ProblemOrder):
                 self.problems.put(order)
             else:

@@ -15,7 +15,7 @@ from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster import evictor as evictor_module
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.notices import MARKS, due_eviction, marked
-from volcano_py.scheduler.cluster.orders import EvictDone, EvictFailed, EvictOrder
+from volcano_py.scheduler.cluster.orders import EvictDone, EvictFailed, EvictOrder, KeepOrder
 from volcano_py.scheduler.cluster.writer import Writer
 from volcano_py.scheduler.model.kube.objects import Pod, decode
 
@@ -182,8 +182,9 @@ def test_an_eviction_under_notice_can_be_withdrawn(tmp_path: Path) -> None:
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([evict("a", notice_s=60.0)])
         await until(lambda: writer.stats.under_notice == 1)
-        assert not writer.cancel("ns/a", "another")
-        assert writer.cancel("ns/a", "uid-a")
+        writer.submit([KeepOrder("ns", "a", "another")])
+        assert writer.stats.under_notice == 1
+        writer.submit([KeepOrder("ns", "a", "uid-a"), KeepOrder("ns", "a", "uid-a")])
         assert not writer.cancel("ns/a", "uid-a")
         assert await writer.drain(20.0)
 

@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from tests.clusters import Document, engine, group, node, pod
-from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictDone, EvictFailed, Trouble
+from volcano_py.scheduler.cluster.orders import (
+    BindDone,
+    BindFailed,
+    EvictDone,
+    EvictFailed,
+    KeepOrder,
+    Trouble,
+)
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.holds import LONGEST_WAIT_S, SPARED_S
 from volcano_py.scheduler.model.tasks import Status
-from volcano_py.scheduler.outcomes import evict_resumed, settle
+from volcano_py.scheduler.outcomes import evict_resumed, settle, withdrawals
 
 BOTH = "actions: enqueue, allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n"
 PATIENT = "actions: allocate\ntiers: []\n"
@@ -126,6 +133,26 @@ def test_an_eviction_under_notice_is_gone_on_with_after_a_restart() -> None:
     assert not evict_resumed(made.state, "ml/p", "another")
     settle(made.state, EvictDone("ml/p", uid, "ml/x"))
     assert status_of(made, "ml/p") == Status.RELEASING
+
+
+def test_an_eviction_is_withdrawn_when_its_claimant_needs_it_no_more() -> None:
+    made, low = evicting()
+    assert list(withdrawals(made.state)) == []
+    marked = noted(low, **{"volcano-py.io/evicted-for": "ml/high"})
+    made.apply(marked)
+    assert list(withdrawals(made.state)) == []
+    made.delete("Pod", "ml/high")
+    keep = KeepOrder("ml", "low", uid_of(made, "ml/low"))
+    assert list(withdrawals(made.state)) == [keep]
+    made.apply({**marked, "metadata": {**marked["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    assert list(withdrawals(made.state)) == []
+
+
+def test_an_eviction_for_nobody_is_not_withdrawn() -> None:
+    made, low = evicting()
+    made.apply(noted(low, **{"volcano-py.io/evicted-for": ""}))
+    made.delete("PodGroup", "ml/high")
+    assert list(withdrawals(made.state)) == []
 
 
 def binding(**more: Any) -> Engine:
