@@ -10,10 +10,11 @@ it reads has changed since the last one, and everything it reads has a version i
     pods.renoted     annotations that only a third party's policy may read
 
 Echoes of our own decisions, heartbeats and notes that nobody reads leave them as they are (``model``). If
-nobody waits, no version matters. Besides, PodGroups are told how many of their pods run: jobs that were
-touched make a cycle due with the next period. Time by itself matters where work grows old enough to be
-a victim and where binds have failed before; and where policies of others are configured, of whose clocks
-nothing is known here, at every period.
+nobody waits, no version matters. Who lost the room that was kept for it is looked at again at once, since
+its claim was not made while that stood. Besides, PodGroups are told how many of their pods run: jobs that
+were touched make a cycle due with the next period. Time by itself matters where work grows old enough to
+be a victim and where binds have failed before; and where policies of others are configured, of whose
+clocks nothing is known here, at every period.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class Triggers:
         self._seen: Versions = ()
         self._cycled_at = -math.inf
         self._follow = False
+        self._promised: set[str] = set()
+        self._given_up = False
 
     def cycled(self, engine: Engine, result: CycleResult | None, now: float) -> None:
         """A cycle has run at *now*; None: it failed, and everything is still to be decided."""
@@ -72,6 +75,10 @@ class Triggers:
         self._seen = versions(engine.state, foreign=has_foreign_policies(engine))
         self._cycled_at = now
         self._follow = result is not None and bool(result.decisions or result.pod_groups)
+        started = () if result is None else (each.pod for each in result.decisions if each.kind == "bind")
+        promised = {engine.state.tasks.keys[task] for task in engine.state.tasks.nominated}
+        self._given_up = bool(self._promised.difference(promised, started))
+        self._promised = promised
 
     def due(self, engine: Engine, now: float) -> Due:
         """When the next cycle of *engine* has to run, as things stand at *now* (epoch seconds)."""
@@ -80,7 +87,7 @@ class Triggers:
             return Due(now, True, "first")
         foreign = has_foreign_policies(engine)
         waits = foreign or someone_waits(state)
-        if waits and versions(state, foreign=foreign) != self._seen:
+        if waits and (self._given_up or versions(state, foreign=foreign) != self._seen):
             return Due(now, True, "change")
         next_period = min(self._cycled_at, now) + self._period_s  # the clock may have been set back
         if state.jobs.changed or self._follow:

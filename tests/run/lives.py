@@ -84,7 +84,7 @@ class Life(World):
             pod = self.objects.get(("Pod", each.pod))
             if pod is None:
                 continue
-            uid = decode_object(pod).metadata.uid  # type: ignore[union-attr]
+            uid = change_of(pod).uid
             if fate < 0.45:
                 self.refuse(each, uid)
             elif each.kind == "bind":

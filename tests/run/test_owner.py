@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.clusters import group, node, pod
@@ -81,7 +83,7 @@ def test_a_broken_cycle_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None
     assert [(each.kind, each.pod) for each in again.decisions] == [("bind", "ml/p")]
 
 
-HIGH = {"priority": 9, "priorityClassName": "high"}
+HIGH: dict[str, Any] = {"priority": 9, "priorityClassName": "high"}
 
 
 def crowded() -> Owner:

@@ -59,6 +59,11 @@ def test_a_cycle_that_is_not_due_decides_nothing(share: str) -> None:
     assert sum(idle for _, idle in totals) > 35
 
 
+def test_room_that_was_kept_in_vain_is_claimed_again_at_once() -> None:
+    """The cycle that gives a promise up, since its victim stays, does not look for another victim."""
+    watch(random_life("long triggers proportion 13 6"))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("share", ["proportion", "capacity"])
 @pytest.mark.parametrize("block", range(20))
