@@ -177,10 +177,14 @@ class Api:
     async def line_batches(
         self, path: str, query: Mapping[str, str], *, idle_timeout_s: float | None
     ) -> AsyncGenerator[list[bytes], None]:
-        """As :meth:`lines`, but all lines that came together at once, which is cheaper."""
+        """As :meth:`lines`, but all lines that came together at once, which is cheaper.
+
+        The first of them holds no line: the server has taken on the watch.
+        """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=idle_timeout_s)
         rest = b""
         async with self._answer("GET", path, query, None, {"Accept": "application/json"}, limits) as answer:
+            yield []
             async for chunk in answer.content.iter_any():
                 *whole, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
                 if whole:

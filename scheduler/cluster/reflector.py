@@ -239,7 +239,7 @@ class Reflector:
         try:
             async with aclosing(lines) as batches:
                 async for batch in batches:
-                    heard = True
+                    heard = heard or bool(batch)
                     self._take(batch)
         finally:
             self._told()

@@ -75,6 +75,7 @@ class FaultServer:
         faults: met by the next requests, one each.
         requests: method, path and query of all that came.
         lost_before: versions below are no longer kept: 410.
+        spoil_watches: met by every watch.
         bookmark: every watch begins with a bookmark.
         served: whether it knows its kinds at all.
         down: every connection is cut without an answer, as of a server that stops.
@@ -88,6 +89,7 @@ class FaultServer:
     headers: list[dict[str, str]] = field(default_factory=list)
     lost_before: int = 0
     bookmark: bool = True
+    spoil_watches: Fault | None = None
     served: bool = True
     down: bool = False
     token: str = ""
@@ -134,6 +136,11 @@ class FaultServer:
         self._pages.clear()
         self._log.clear()
         self._hang_up()
+
+    def roll_back(self, version: int) -> None:
+        """Go on counting from *version*, as a store that was restored from a backup does."""
+        self._version = version
+        self._log.clear()
 
     def drop_all(self) -> None:
         """End the watches that run."""
@@ -199,6 +206,8 @@ class FaultServer:
             self.requests.append((request.method, request.path, query))
         self.headers.append(dict(request.headers))
         fault = self.faults.popleft() if self.faults and not self.down else None
+        if self.spoil_watches is not None and query.get("watch"):
+            fault = self.spoil_watches
         if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
             return refusal(Refusal(401, "Unauthorized"))
         if isinstance(fault, Refusal):

@@ -104,6 +104,10 @@ def test_a_watch_that_drops_goes_on_where_it_was() -> None:
                 server.drop_all()
                 server.put(PODS, pod("p", turn=str(turn)))
                 await until(view.caught_up, f"turn {turn}")
+            server.drop_all()
+            count = len(server.requests)
+            await until(lambda: len(server.requests) > count, "one more watch")
+            assert server.requests[-1][2]["resourceVersion"] == view.objects["a/p"][1]
             assert lists(server) == 1
 
     scenario(body)
@@ -192,6 +196,22 @@ def test_a_silent_watch_is_dropped_and_the_server_looked_at_again() -> None:
     scenario(body)
 
 
+def test_a_watch_that_begins_again_is_no_problem_any_more_though_nothing_happens() -> None:
+    async def body(server: fs.FaultServer) -> None:
+        server.bookmark = False
+        async with following(server) as view:
+            await view.feed.synced()
+            stats = view.feed.stats.kinds["Pod"]
+            await until(lambda: len(server.requests) == 2, "a watch")
+            server.faults.extend([fs.Drop(), fs.Drop()])
+            server.drop_all()
+            await until(lambda: stats.drops >= 2, "the drops are noticed")
+            await until(lambda: not stats.problem, "all is well")
+            assert (stats.state, stats.lists, stats.events) == ("watching", 1, 0)
+
+    scenario(body)
+
+
 def test_pages_that_expire_are_begun_anew_and_at_last_done_without() -> None:
     async def body(server: fs.FaultServer) -> None:
         for number in range(5):
@@ -261,15 +281,35 @@ def test_one_pod_that_can_not_be_read_is_told_with_its_problem_and_the_rest_goes
     scenario(body)
 
 
-def test_a_server_that_refuses_every_watch_is_not_asked_without_end() -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [fs.Refusal(410, "Expired"), fs.ErrorEvent(), fs.Noise(), fs.End(), fs.Cut(), fs.Drop()],
+    ids=repr,
+)
+def test_a_server_that_fails_every_watch_is_not_asked_without_end(fault: fs.Fault) -> None:
     async def body(server: fs.FaultServer) -> None:
-        pace = Pace(wait_scale=1.0)
-        for _ in range(200):
-            server.faults.extend([fs.Silence(), fs.Refusal(410, "Expired")])  # lists pass, watches don't
-        async with following(server, pace) as view:
+        server.bookmark = False
+        async with following(server, Pace(wait_scale=1.0)) as view:
             await view.feed.synced()
+            server.spoil_watches = fault
+            server.drop_all()
             await asyncio.sleep(1.0)
         assert len(server.requests) < 60
+
+    scenario(body)
+
+
+def test_a_server_that_lost_what_it_knew_is_looked_at_again() -> None:
+    async def body(server: fs.FaultServer) -> None:
+        server.bookmark = False
+        server.put(PODS, pod("p"))
+        async with following(server, Pace(silence_s=0.2, wait_scale=0.01)) as view:
+            await view.feed.synced()
+            await until(lambda: len(server.requests) == 2, "a watch")
+            server.roll_back(50)
+            server.drop_all()
+            server.put(PODS, pod("q"))
+            await until(view.caught_up, "what is older than the version we wait for")
 
     scenario(body)
 
