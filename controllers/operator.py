@@ -59,7 +59,11 @@ class Operator:
     def trouble(self) -> str:
         """What keeps it from being ready; empty: nothing. A standby is ready to take over."""
         term = self.figures.term
-        return "" if term is None or term.intake.complete else "the cluster is not listed yet"
+        if term is not None:
+            return "" if term.intake.complete else "the cluster is not listed yet"
+        if self._lease is not None and self._lease.trouble is not None:
+            return f"the Lease can't be reached: {self._lease.trouble}"
+        return ""
 
     async def run(self) -> None:
         """Until stopped. Raises AccessError where no server is configured, OSError for a taken port."""

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import time
+import urllib.error
+import urllib.request
 from typing import Any
 
+import pytest
+
+from tests.controlplane.flags import free_ports
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
@@ -118,6 +123,9 @@ def test_a_pod_alone_gets_a_group_that_goes_with_it(cluster: Cluster) -> None:
     name = cluster.until(lambda: group_names(cluster).get("alone"), what="a group")
     assert groups(cluster)[name]["spec"]["queue"] == "team"
     assert list(groups(cluster)) == [name]
+    meta = cluster.pods()["alone"]["metadata"]
+    assert meta["annotations"] == {**note, objects.GROUP: name}
+    assert "finalizers" not in meta
     cluster.delete("Pod", f"{cluster.space}/alone", grace_s=0)
     if cluster.server.has_garbage_collector:
         cluster.until_gone("PodGroup", f"{cluster.space}/{name}")
@@ -234,6 +242,48 @@ def test_of_two_only_one_leads_and_the_other_takes_over(cluster: Cluster) -> Non
     assert held_by(cluster, path) not in ("", holder)
     assert time.monotonic() - began < 15, "what is given back need not run out"
     assert second.stop() == 0
+
+
+@pytest.mark.long
+def test_when_the_leader_is_killed_the_other_takes_over_within_the_lease(cluster: Cluster) -> None:
+    lease = ("--lease-namespace", cluster.space, "--listen-address", "0")
+    first = cluster.controller(*lease)
+    cluster.until(lambda: held_by(cluster, f"{cluster.space}/volcano-py-controller"), what="a leader")
+    cluster.component("controller", *lease, instance="2")
+    first.kill()
+    began = time.monotonic()
+    cluster.create(objects.pod(cluster.space, "one"))
+    cluster.until(lambda: group_names(cluster)["one"], what="a group from the other one")
+    assert time.monotonic() - began < 15 + 10
+
+
+def test_it_says_how_it_is_and_what_it_counts(cluster: Cluster) -> None:
+    (port,) = free_ports(1)
+    cluster.create(objects.queue("q"), objects.group(cluster.space, "g", 1, "q"))
+    cluster.controller("--no-leader-elect", "--listen-address", f"127.0.0.1:{port}")
+    cluster.until(lambda: asked(port, "readyz") == (200, "ok\n"), what="ready")
+    assert asked(port, "healthz") == (200, "ok\n")
+    line = 'volcano_queue_pod_group_pending_count{queue_name="q"} 1.0'
+    cluster.until(lambda: line in asked(port, "metrics")[1], what="the group is counted")
+    assert "volcano_controller_leading 1.0" in asked(port, "metrics")[1]
+
+
+def test_without_a_place_for_its_lease_it_is_not_ready_and_says_why(cluster: Cluster) -> None:
+    (port,) = free_ports(1)
+    cluster.controller("--lease-namespace", "nowhere", "--listen-address", f"127.0.0.1:{port}")
+    cluster.until(lambda: asked(port, "readyz")[0] == 503, what="not ready")
+    assert '"nowhere" not found' in asked(port, "readyz")[1]
+
+
+def asked(port: int, what: str) -> tuple[int, str]:
+    """Status and text of a page that the controllers serve; 0 while nobody listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{what}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
 
 
 def held_by(cluster: Cluster, lease: str) -> str:
