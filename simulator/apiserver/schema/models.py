@@ -15,6 +15,7 @@ from typing import Any
 from kubernetes.client import models as client
 
 from volcano_py.simulator.apiserver.schema import merge_facts
+from volcano_py.simulator.apiserver.schema.choice_facts import CHOICES
 from volcano_py.simulator.apiserver.schema.table_of_kinds import ROWS, Row
 
 Schema = dict[str, Any]
@@ -134,6 +135,9 @@ def _property(key: str, declared: str, fields: Mapping[str, Any]) -> Schema:
     schema = _type(declared, key)
     if description := fields[key.split(".", 1)[1]].description:
         schema = {"description": description, **schema}
+    if key in CHOICES:
+        holder = schema["items"] if schema.get("type") == "array" else schema
+        holder["enum"] = CHOICES[key]
     return {**schema, **_merge_extensions(key, schema)}
 
 
