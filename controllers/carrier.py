@@ -26,7 +26,7 @@ from volcano_py.controllers.acts import (
     Say,
 )
 from volcano_py.controllers.observed import Change, Observed
-from volcano_py.controllers.records import READERS, Document, Identity, PodRecord, annotations_of, seed_of
+from volcano_py.controllers.records import Document, Identity, annotations_of, seed_of
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Resource
 
 __all__ = ["Carrier", "NotLeading", "selector_text"]
@@ -184,15 +184,10 @@ class Carrier:
         pods = await self._api.get(
             RESOURCES["Pod"].path(space), labelSelector=selector_text(found["spec"]["selector"])
         )
-        if not any(self._keeps(pod, owner.uid) for pod in pods["items"]):
+        for pod in pods["items"]:
+            self._put("Pod", pod)
+        if all(pod.finished for pod in self._seen.pods_of(space, act.group.identity.name)):
             await self._delete(act.group.identity)
-
-    def _keeps(self, document: Document, owner_uid: str) -> bool:
-        """Whether the pod is the owner's and not finished; it is noted on the way."""
-        self._put("Pod", document)
-        pod = READERS["Pod"](document)
-        assert isinstance(pod, PodRecord)
-        return pod.owner is not None and pod.owner.uid == owner_uid and not pod.finished
 
     def _about_to(self, verb: str, kind: str) -> None:
         if not self._fence():

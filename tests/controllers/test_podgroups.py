@@ -6,6 +6,8 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
+
 from tests.controllers.objects import owner, pod_parts, workload_parts
 from tests.controllers.process import Process, settled
 from tests.controllers.server import Server
@@ -168,22 +170,21 @@ def test_an_owner_that_wants_no_pods_loses_its_group_when_the_last_is_gone() -> 
     assert not groups(server)
 
 
-def test_a_late_zero_does_not_cost_the_new_pod_its_group() -> None:
-    """1 -> 0 -> 1, while the watch still tells of 0 and not yet of the new pod."""
+@pytest.mark.parametrize(("replicas", "pods"), [(1, 1), (1, 0), (0, 1)])
+def test_a_late_zero_does_not_cost_the_new_pod_its_group(replicas: int, pods: int) -> None:
+    """1 -> 0 -> 1, while the watch still tells of 0 and not yet of what came after."""
 
     async def course() -> Server:
         server = Server()
+        ours = owner("ReplicaSet", "rs", "rs1")
         server.put("ReplicaSet", "rs", "ns", "rs1", **workload_parts(0))
-        server.put(
-            "PodGroup", "podgroup-rs1", "ns", metadata={"ownerReferences": [owner("ReplicaSet", "rs", "rs1")]}
-        )
+        server.put("PodGroup", "podgroup-rs1", "ns", metadata={"ownerReferences": [ours]})
         process = Process(server)
         await process.start()
-        server.change("ReplicaSet", "rs", "ns", spec={"replicas": 1})
-        pod = pod_parts(
-            owner("ReplicaSet", "rs", "rs1"), labels={"app": "a"}, annotations={GROUP: "podgroup-rs1"}
-        )
-        server.put("Pod", "a", "ns", "u1", **pod)
+        server.change("ReplicaSet", "rs", "ns", spec={"replicas": replicas})
+        for number in range(pods):
+            parts = pod_parts(ours, labels={"app": "a"}, annotations={GROUP: "podgroup-rs1"})
+            server.put("Pod", f"p{number}", "ns", f"u{number}", **parts)
         late = list(server.events)
         server.events.clear()
         await process.settle()

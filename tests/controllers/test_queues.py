@@ -223,6 +223,22 @@ def test_commands_are_carried_out_in_their_order() -> None:
     assert (state(server, "q"), server.of("Command")) == ("Closed", {})
 
 
+def test_a_state_is_not_written_over_one_that_nobody_here_has_seen() -> None:
+    """Somebody closes a new queue before the watch tells of it."""
+
+    async def course(server: Server) -> None:
+        process = Process(server)
+        queue(server, "q")
+        await process.start()
+        server.change("Queue", "q", status={"state": "Closed"})
+        server.events.clear()
+        await process.settle()
+
+    server = Server()
+    asyncio.run(course(server))
+    assert state(server, "q") == "Closed"
+
+
 def test_commands_to_jobs_are_not_ours() -> None:
     server = Server()
     target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "j1"}
