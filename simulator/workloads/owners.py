@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import structlog
-
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Resource, Unreachable
 from volcano_py.simulator.workloads.plan import (
     Document,
@@ -35,7 +33,8 @@ OWNERS: Final[dict[str, tuple[Resource, Planner]]] = {
 KINDS: Final = {**{kind: resource for kind, (resource, _) in OWNERS.items()}, "Pod": RESOURCES["Pod"]}
 """What is followed, by kind."""
 _RETRY_S: Final = (0.5, 5.0)
-_log = structlog.get_logger("workloads")
+_REFUSED_S: Final = (10.0, 30.0)
+"""What the server refused once it refuses again, until somebody changes something."""
 
 
 class Owners:
@@ -48,6 +47,7 @@ class Owners:
         self._children: dict[str, set[tuple[str, str]]] = {}
         self._waiting: dict[tuple[str, str], None] = {}
         self._busy: set[tuple[str, str]] = set()
+        self._said: dict[str, str] = {}
         self._changed = asyncio.Event()
 
     def put(self, kind: str, document: Document) -> None:
@@ -70,6 +70,9 @@ class Owners:
     def drop(self, kind: str, uid: str) -> None:
         """The object is gone."""
         document = self._known[kind].pop(uid, None)
+        self._said.pop(uid, None)
+        if kind in OWNERS:
+            self._children.pop(uid, None)
         owner = None if document is None else _owner_of(document)
         if owner is not None:
             self._children.get(owner[1], set()).discard((kind, uid))
@@ -97,13 +100,33 @@ class Owners:
             self._busy.add(owner)
             try:
                 await self._keep(*owner)
-            except (ApiError, Unreachable) as error:
-                _log.warning("an owner's step fails", owner=owner, why=str(error))
-                asyncio.get_running_loop().call_later(random.uniform(*_RETRY_S), self._ask_for, *owner)
+            except Unreachable:
+                self._ask_later(owner, _RETRY_S)
+            except ApiError as error:
+                is_final = 400 <= error.status < 500 and not (error.is_busy or error.is_conflict)
+                self._ask_later(owner, _REFUSED_S if is_final else _RETRY_S)
+                if is_final:
+                    await self._say(owner, error.message)
             finally:
                 self._busy.discard(owner)
                 if owner in self._waiting:
                     self._changed.set()
+
+    def _ask_later(self, owner: tuple[str, str], between_s: tuple[float, float]) -> None:
+        asyncio.get_running_loop().call_later(random.uniform(*between_s), self._ask_for, *owner)
+
+    async def _say(self, owner: tuple[str, str], why: str) -> None:
+        """An event on *owner*, once for each reason; one that can't be written is said next time."""
+        document = self._known[owner[0]].get(owner[1])
+        if document is None or self._said.get(owner[1]) == why:
+            return
+        try:
+            await self._api.post(
+                RESOURCES["Event"].path(document["metadata"]["namespace"]), _event(document, why)
+            )
+        except (ApiError, Unreachable):
+            return
+        self._said[owner[1]] = why
 
     async def _keep(self, kind: str, uid: str) -> None:
         owner = self._known[kind].get(uid)
@@ -112,7 +135,7 @@ class Owners:
         planner = OWNERS[kind][1]
         child_kind = _CHILDREN.get(kind, "Pod")
         children = [self._known[child_kind][child] for _, child in sorted(self._children.get(uid, ()))]
-        plan = planner(owner, children, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        plan = planner(owner, children, _now())
         for document in plan.make:
             await self._make(child_kind, document)
         for child in plan.delete:
@@ -153,6 +176,28 @@ def _owner_of(document: Document) -> tuple[str, str] | None:
         if owner.get("controller") and kind in OWNERS and OWNERS[kind][0].api_version == owner["apiVersion"]:
             return kind, str(owner["uid"])
     return None
+
+
+def _event(about: Document, why: str) -> Document:
+    meta, now = about["metadata"], _now()
+    names = {"apiVersion": about["apiVersion"], "kind": about["kind"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{meta['name']}-", "namespace": meta["namespace"]},
+        "involvedObject": {**names, **{key: meta[key] for key in ("name", "namespace", "uid")}},
+        "type": "Warning",
+        "reason": "FailedCreate",
+        "message": why,
+        "source": {"component": "volcano-py-workloads"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _version(document: Document) -> int:
