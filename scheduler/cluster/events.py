@@ -155,6 +155,7 @@ class Events:
     async def _write(self, told: _Told) -> None:
         told.due = False
         if not self._fence():
+            self._told.pop(told.name, None)
             return
         try:
             if told.written:

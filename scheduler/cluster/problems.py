@@ -73,7 +73,10 @@ class Problems:
 
     async def _write(self, key: tuple[str, str]) -> None:
         order = self._said.get(key)
-        if order is None or not self._fence():
+        if order is None:
+            return
+        if not self._fence():
+            self.forget(*key)
             return
         try:
             await self._say(order)

@@ -73,10 +73,17 @@ class Statuses:
     Args:
         fence: False drops what waits.
         clock: epoch seconds.
+        unsaid: told of kind and key of an object whose wish was dropped: it is to be said again.
     """
 
-    def __init__(self, api: Api, fence: Callable[[], bool], clock: Callable[[], float]) -> None:
-        self._api, self._fence, self._clock = api, fence, clock
+    def __init__(
+        self,
+        api: Api,
+        fence: Callable[[], bool],
+        clock: Callable[[], float],
+        unsaid: Callable[[str, str], None],
+    ) -> None:
+        self._api, self._fence, self._clock, self._unsaid = api, fence, clock, unsaid
         self._served = Served(api)
         self._wishes: dict[Key, Wish] = {}
         self._writing: dict[Key, asyncio.Future[None]] = {}
@@ -129,7 +136,10 @@ class Statuses:
         if before is not None:
             await before
         wish = self._wishes.pop(key, None)
-        if wish is None or not self._fence():
+        if wish is None:
+            return
+        if not self._fence():
+            self._unsaid(*key)
             return
         done = self._writing[key] = asyncio.get_running_loop().create_future()
         try:
@@ -165,6 +175,7 @@ class Statuses:
         elif error.status in (401, 408, 409, 429) or error.status >= 500:
             self._again(key, wish, error)
         else:
+            self._unsaid(*key)
             self.stats.refused += 1
             self.stats.last_refusal = f"{wish.subject.kind} {wish.subject.key}: {error.message}"
 

@@ -122,7 +122,8 @@ class Writer:
         self._settings = settings or WriterSettings()
         patience_s = self._settings.patience_s
         self.events = Events(api, Reporter(component, instance), fence, clock)
-        self.statuses = Statuses(api, fence, clock)
+        self._said = _Said(clock)
+        self.statuses = Statuses(api, fence, clock, self._said.forget)
         self.problems = Problems(api, fence, clock, self.events.note)
         self._binder = Binder(
             api, self._settings.in_flight, fence, self.statuses.writing, self._bind_over, patience_s
@@ -131,7 +132,6 @@ class Writer:
         self._evictor = Evictor(api, fence, clock, self.events.note, self._tell, patience_s)
         self._clock = clock
         self._outcomes: deque[Outcome] = deque()
-        self._said = _Said(clock)
         self._groups = _GroupBinds()
         self._counts = WriterStats()
         self.told = asyncio.Event()

@@ -63,6 +63,7 @@ class PodServer:
         choose: faults.
         bound: uid -> times that a node was written to the pod.
         seen: (method, path) of every request, in order.
+        times: when each came, by the loop's clock.
         answered: paths of requests that were answered.
         sent: bodies of writes, by path.
         budgets: names of pods that no eviction may take.
@@ -73,6 +74,7 @@ class PodServer:
     choose: Choose = lambda method, path: None
     bound: Counter[str] = field(default_factory=Counter)
     seen: list[tuple[str, str]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     sent: dict[str, list[Document]] = field(default_factory=dict)
     budgets: set[str] = field(default_factory=set)
@@ -120,6 +122,7 @@ class PodServer:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.seen.append((request.method, request.path))
+        self.times.append(asyncio.get_running_loop().time())
         self.flying += 1
         self.most_flying = max(self.most_flying, self.flying)
         try:

@@ -202,7 +202,7 @@ def test_notices_do_not_hold_up_the_end_and_stay_for_the_next_leader(tmp_path: P
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([evict("a", notice_s=60.0)])
         await until(lambda: writer.stats.under_notice == 1)
-        assert await writer.drain(5.0)
+        assert await writer.drain(20.0)
 
     (outcome,) = run(tmp_path, server, work)
     assert isinstance(outcome, EvictFailed)
