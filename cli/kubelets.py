@@ -45,6 +45,9 @@ def kubelets(
         str | None, typer.Option("--kubeconfig", help="Of the API server; else $KUBECONFIG.")
     ] = None,
     context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
+    leases: Annotated[
+        bool, typer.Option("--leases/--no-leases", help="Renew the nodes' leases, for a node controller.")
+    ] = True,
     in_flight: Annotated[int, typer.Option("--in-flight", min=1, help="Requests at once.")] = 16,
 ) -> None:
     """Make pretend nodes and run the pods that are bound to them, by script.
@@ -54,17 +57,17 @@ def kubelets(
     """
     shape = shape_of(cpu, memory, gpus, gpu_memory, gpu_slots, gpu_model, gpu_family, zones)
     try:
-        asyncio.run(_run(kubeconfig, context, nodes, shape, in_flight))
+        asyncio.run(_run(kubeconfig, context, nodes, shape, in_flight, leases))
     except (AccessError, ApiError, Unreachable) as error:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(1) from None
 
 
 async def _run(
-    kubeconfig: str | None, context: str | None, nodes: int, shape: NodeShape, in_flight: int
+    kubeconfig: str | None, context: str | None, nodes: int, shape: NodeShape, in_flight: int, leases: bool
 ) -> None:
     async with await Api.connect(kubeconfig, context, agent="volcano-py-kubelets") as api:
-        playing = asyncio.ensure_future(play(api, nodes, shape, in_flight=in_flight))
+        playing = asyncio.ensure_future(play(api, nodes, shape, in_flight=in_flight, leases=leases))
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
         await asyncio.wait([playing])

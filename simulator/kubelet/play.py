@@ -12,6 +12,7 @@ from volcano_py.scheduler.cluster.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.reflector import Change
 from volcano_py.simulator.following import Followed, follow
 from volcano_py.simulator.kubelet.kubelets import Kubelets
+from volcano_py.simulator.kubelet.leases import keep_alive
 from volcano_py.simulator.kubelet.logs import serve_logs
 from volcano_py.simulator.kubelet.nodes import SELECTOR, NodeShape, make_nodes, register_nodes
 from volcano_py.simulator.kubelet.podview import decode_pod
@@ -27,6 +28,7 @@ async def play(
     shape: NodeShape | None = None,
     *,
     in_flight: int = 16,
+    leases: bool = False,
     ready: Callable[[Kubelets], None] = lambda kubelets: None,
 ) -> None:
     """Make *nodes* of *shape* and run whatever is bound to pretend nodes, until cancelled.
@@ -38,6 +40,7 @@ async def play(
         nodes: how many to make, beside those that are there.
         shape: what each has.
         in_flight: requests at once.
+        leases: renew the nodes' leases, for a server whose node controller looks at them.
         ready: called once the nodes are there.
 
     Raises:
@@ -52,6 +55,8 @@ async def play(
         group.create_task(follow(api, _PRETEND_NODES, _on_node(kubelets)).run())
         group.create_task(follow(api, _BOUND_PODS, _on_pod(kubelets)).run())
         group.create_task(kubelets.run())
+        if leases:
+            group.create_task(keep_alive(api, kubelets.nodes))
         ready(kubelets)
 
 

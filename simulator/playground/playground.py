@@ -134,7 +134,7 @@ class Playground:
 
     def _kubelets(self) -> PartSpec:
         since_s, count = time.time(), self._wishes.nodes
-        argv = [*VOLCANO_PY, "kubelets", *self._access(), *self._node_words()]
+        argv = [*VOLCANO_PY, "kubelets", "--no-leases", *self._access(), *self._node_words()]
         return PartSpec("kubelets", argv, lambda: readiness.are_nodes_ready(self._config(), count, since_s))
 
     def _component(self, name: str) -> PartSpec:

@@ -10,6 +10,7 @@ from typing import Any
 from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
 from tests.e2e.programs import need
+from volcano_py.simulator.kubelet.leases import keep_alive
 from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape
 from volcano_py.simulator.kubelet.play import play
 
@@ -144,6 +145,23 @@ def test_nodes_report_cards_and_carry_no_taint(cluster: Cluster) -> None:
         assert not node["spec"].get("taints")
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "20"
         assert '"devmem": 24000' in node["metadata"]["annotations"]["hami.io/node-nvidia-register"]
+
+
+def test_leases_of_nodes_are_renewed(cluster: Cluster) -> None:
+    nodes = ["node-0", "node-1"]
+    cluster.background(keep_alive(cluster.api, lambda: nodes, period_s=0.2))
+
+    def renewed() -> dict[str, str]:
+        leases = cluster.list("Lease")
+        held = {node: leases.get(f"kube-node-lease/{node}") for node in nodes}
+        return {node: lease["spec"]["renewTime"] for node, lease in held.items() if lease}
+
+    cluster.until(lambda: len(renewed()) == 2, what="leases")
+    first = renewed()
+    cluster.until(lambda: all(renewed()[node] > first[node] for node in nodes), what="leases renewed")
+    nodes.clear()
+    for node in first:
+        cluster.delete("Lease", f"kube-node-lease/{node}")
 
 
 def test_kubectl_reads_logs(cluster: Cluster) -> None:
