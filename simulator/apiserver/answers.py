@@ -17,6 +17,9 @@ TABLE: Final = "Table"
 METADATA: Final = "PartialObjectMetadata"
 METADATA_LIST: Final = "PartialObjectMetadataList"
 _META_VERSION: Final = "meta.k8s.io/v1"
+Parts = list[bytes | memoryview]
+"""A body in pieces, to be joined as they are sent."""
+
 _JSON_NAMES: Final = frozenset(["application/json", "*/*", "application/*", ""])
 
 
@@ -85,22 +88,16 @@ class Answers:
         metadata = {"resourceVersion": document["metadata"].get("resourceVersion", "")}
         return encode(self._table(kind, [document], form, metadata))
 
-    def page(self, kind: ServedKind, items: Sequence[Item], metadata: Document, form: Form) -> bytes:
-        """A list."""
+    def page(self, kind: ServedKind, items: Sequence[Item], metadata: Document, form: Form) -> Parts:
+        """A list, in pieces."""
         if form.shape == PLAIN:
-            return _list_body(kind, items, metadata)
+            return _list_parts(kind, items, metadata)
         documents = [outward(kind, item) for item in items]
         if form.shape == METADATA:
             rows = [partial(document) for document in documents]
-            return encode(
-                {
-                    "kind": METADATA_LIST,
-                    "apiVersion": _META_VERSION,
-                    "metadata": metadata,
-                    "items": rows,
-                }
-            )
-        return encode(self._table(kind, documents, form, metadata))
+            head = {"kind": METADATA_LIST, "apiVersion": _META_VERSION, "metadata": metadata}
+            return [encode({**head, "items": rows})]
+        return [encode(self._table(kind, documents, form, metadata))]
 
     def events(self, kind: ServedKind, form: Form) -> Callable[[Item], bytes]:
         """How a watch shows objects; only the first table has its headers."""
@@ -135,14 +132,20 @@ def partial(document: Document) -> Document:
     return {"kind": METADATA, "apiVersion": _META_VERSION, "metadata": document["metadata"]}
 
 
-def _list_body(kind: ServedKind, items: Sequence[Item], metadata: Document) -> bytes:
+def _list_parts(kind: ServedKind, items: Sequence[Item], metadata: Document) -> Parts:
+    """The kept bodies between their commas, not copied: a list can be as large as the store."""
     head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": metadata}
     if kind.converts:
-        return encode({**head, "items": [outward(kind, item) for item in items]})
-    bodies = [item.body for item in items]
-    if not kind.custom:
-        # Items of built-in lists do not repeat what they are.
-        said = encode({"kind": kind.kind, "apiVersion": kind.api_version})[:-1] + b","
-        start = len(said) - 1
-        bodies = [b"{" + body[start + 1 :] if body.startswith(said) else body for body in bodies]
-    return b'%b,"items":[%b]}' % (encode(head)[:-1], b",".join(bodies))
+        return [encode({**head, "items": [outward(kind, item) for item in items]})]
+    # Items of built-in lists do not repeat what they are.
+    said = b"" if kind.custom else encode({"kind": kind.kind, "apiVersion": kind.api_version})[:-1] + b","
+    parts: Parts = [encode(head)[:-1] + b',"items":[']
+    for item in items:
+        if said and item.body.startswith(said):
+            parts += (b"{", memoryview(item.body)[len(said) :], b",")
+        else:
+            parts += (item.body, b",")
+    if items:
+        parts.pop()
+    parts.append(b"]}")
+    return parts

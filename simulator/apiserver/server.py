@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 
-from volcano_py.simulator.apiserver.answers import Answers, Form, wanted_form
+from volcano_py.simulator.apiserver.answers import Answers, Form, Parts, wanted_form
 from volcano_py.simulator.apiserver.cluster import Cluster
 from volcano_py.simulator.apiserver.incoming import read_body
 from volcano_py.simulator.apiserver.listing import list_page
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 _JSON: Final = "application/json"
 _OPEN_PATHS: Final = frozenset(["/healthz", "/readyz", "/livez", "/version"])
 _WATCH_S: Final = (1800.0, 3600.0)
-_PLAIN: Final = Form("")
+_PIECE_BYTES: Final = 1 << 18
 
 Handler = Callable[[web.BaseRequest, Target, User], Awaitable[web.StreamResponse]]
 
@@ -166,7 +166,7 @@ class Server:
             watch = Watch(self._cluster.store, kind, target.namespace, selector, options, render, cut)
             return await self._stream(request, watch)
         page = list_page(self._cluster.store, kind, target.namespace, selector, query)
-        return _json(self._answers.page(kind, page.items, page.metadata, form))
+        return await _send(request, self._answers.page(kind, page.items, page.metadata, form))
 
     async def _stream(self, request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": _JSON, "Cache-Control": "no-cache, private"})
@@ -233,12 +233,12 @@ class Server:
         if target.subresource:
             raise not_allowed()
         if not target.name:
-            return self._delete_all(request, target, deletion, dry_run)
+            return await self._delete_all(request, target, deletion, dry_run)
         _require(target.kind, "delete")
         answer = self._cluster.deleting.delete(target, deletion, dry_run=dry_run)
         return self._written(request, target, answer, Write())
 
-    def _delete_all(
+    async def _delete_all(
         self, request: web.BaseRequest, target: Target, deletion: Deletion, dry_run: bool
     ) -> web.StreamResponse:
         query, kind = request.query, target.kind
@@ -249,7 +249,7 @@ class Server:
         page = list_page(self._cluster.store, kind, target.namespace, selector, query)
         self._cluster.deleting.delete_all(kind, page.items, deletion, dry_run=dry_run)
         form = wanted_form(request.headers.get("Accept", ""), query.get("includeObject", ""))
-        return _json(self._answers.page(kind, page.items, page.metadata, form))
+        return await _send(request, self._answers.page(kind, page.items, page.metadata, form))
 
     # headers
 
@@ -298,6 +298,32 @@ def _json(body: bytes, status: int = 200) -> web.Response:
     return web.Response(
         body=body, status=status, headers={"Content-Type": _JSON, "Cache-Control": "no-cache, private"}
     )
+
+
+async def _send(request: web.BaseRequest, parts: Parts) -> web.StreamResponse:
+    """Answer with *parts*; what is large is joined in pieces, as fast as the client reads."""
+    size = sum(map(len, parts))
+    if size < _PIECE_BYTES:
+        return _json(b"".join(parts))
+    response = web.StreamResponse(headers={"Content-Type": _JSON, "Cache-Control": "no-cache, private"})
+    response.content_length = size
+    await response.prepare(request)
+    for piece in _pieces(parts):
+        await response.write(piece)
+    await response.write_eof()
+    return response
+
+
+def _pieces(parts: Parts) -> Iterator[bytes]:
+    waiting: Parts = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= _PIECE_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
 
 
 def _error(refused: Refused) -> web.Response:
