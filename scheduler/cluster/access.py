@@ -42,7 +42,9 @@ _MARGIN_S: Final = 60.0
 # Seconds an unused connection is kept; servers and load balancers keep theirs longer.
 _KEEP_S: Final = 60.0
 
-_FAULTS: Final = (ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError)
+# What the official client raises of a kubeconfig that is not laid out as one.
+_SHAPELESS: Final = (TypeError, KeyError, AttributeError)
+_FAULTS: Final = (ConfigException, OSError, ValueError, yaml.YAMLError, *_SHAPELESS)
 
 
 class AccessError(Exception):
@@ -88,7 +90,7 @@ class Access:
                 if time.monotonic() >= self._due:
                     await self._refresh()
         token = self._token()
-        return {"Authorization": token} if token else {}
+        return {"Authorization": token.strip()} if token else {}
 
     async def refused(self, edition: int) -> bool:
         """After a 401 on what *edition* of the credentials proved: whether there is a newer one to try."""
@@ -109,7 +111,7 @@ class Access:
             if self._certificate() != certificate:
                 self.pool.trust_certificate()
         except _FAULTS as error:
-            raise AccessError(f"the credentials can't be read again: {error}") from error
+            raise AccessError(f"the credentials can't be read again: {_why(error)}") from error
         if (self._token(), self._certificate()) != (token, certificate):
             self.edition += 1
         self._due = self._next_look()
@@ -198,8 +200,15 @@ async def _from_files(paths: str, context: str | None, named: str) -> Access:
         namespace = loader.current_context["context"].get("namespace") or "default"
     except _FAULTS as error:
         wanted = f" with --context {context}" if context else ""
-        raise AccessError(f"the kubeconfig {named}{wanted} can't be used: {error}") from error
+        raise AccessError(f"the kubeconfig {named}{wanted} can't be used: {_why(error)}") from error
     return _ready(configuration, namespace, loader)
+
+
+def _why(error: Exception) -> str:
+    """What *error* means to whoever wrote the file."""
+    if isinstance(error, _SHAPELESS):
+        return "it is no whole kubeconfig; it needs clusters, users, and a context that names one of each"
+    return str(error)
 
 
 def _ready(configuration: Configuration, namespace: str, loader: Any) -> Access:

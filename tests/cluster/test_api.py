@@ -224,7 +224,7 @@ def test_a_token_in_a_file_that_was_written_anew_is_read_anew(tmp_path: Path) ->
     async def body(server: fs.FaultServer, api: Api) -> None:
         server.token = "first"
         await api.get(PODS)
-        token.write_text("second")
+        token.write_text("second\n")  # as echo writes it
         server.token = "second"
         await api.get(PODS)
         assert len(server.requests) == 3  # one was refused, and sent again with the new token
@@ -340,9 +340,10 @@ def config_of(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "can't be used"),
-        ("just text", "can't be used"),
-        ("a: [", "can't be used"),
+        ("", "no whole kubeconfig"),
+        ("just text", "no whole kubeconfig"),
+        ("a: [", "line 1"),
+        (yaml.safe_dump(config_of(users=[])), "no whole kubeconfig"),
         (yaml.safe_dump(config_of(contexts=[])), "c in"),
         (yaml.safe_dump({**config_of(), "current-context": "gone"}), "gone"),
         (
@@ -364,6 +365,7 @@ def config_of(**changes: Any) -> dict[str, Any]:
         "empty",
         "text",
         "no yaml",
+        "no user",
         "no contexts",
         "no such context",
         "no certificate file",
