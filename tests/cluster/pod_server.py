@@ -85,7 +85,7 @@ class PodServer:
 
     def pod(self, name: str, **more: Any) -> str:
         """Put a pod there; its uid."""
-        uid = more.pop("uid", f"uid-{name}")
+        uid = str(more.pop("uid", f"uid-{name}"))
         meta = {"name": name, "namespace": "ns", "uid": uid, "resourceVersion": self._next()}
         self.objects[pod_path(name)] = {"metadata": meta, "spec": {}, "status": {}, **more}
         return uid
@@ -110,8 +110,7 @@ class PodServer:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        server = site._server  # type: ignore[attr-defined]
-        port = server.sockets[0].getsockname()[1]
+        port = runner.addresses[0][1]
         config = folder / "kubeconfig"
         config.write_text(_KUBECONFIG % port)
         try:

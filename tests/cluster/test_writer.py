@@ -112,7 +112,6 @@ def test_a_bind_that_is_always_refused_ends_after_a_while_and_others_go_on(tmp_p
     for name in names:
         server.pod(name)
     outcomes = run(tmp_path, server, submit(*map(bind, names)), in_flight=2, patience_s=0.2)
-    assert outcomes[-1].key == "ns/bad"
     assert Counter(type(each) for each in outcomes) == {BindDone: 50, BindFailed: 1}
 
 
@@ -125,8 +124,11 @@ def test_a_server_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
     assert server.times[1] - server.times[0] >= 1.0
 
 
-def test_a_server_that_does_not_answer_is_asked_seldom(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_asked_seldom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Hundreds of orders that wait for it do not keep a processor busy."""
+    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.1)
     server = PodServer(choose=lambda method, path: Fault())
     for i in range(300):
         server.pod(f"p{i}")
@@ -134,7 +136,7 @@ def test_a_server_that_does_not_answer_is_asked_seldom(tmp_path: Path) -> None:
     async def work(writer: Writer, api: Api) -> None:
         writer.submit(bind(f"p{i}") for i in range(300))
         await until(lambda: len(server.seen) > 200)
-        assert server.times[200] - server.times[0] > 0.1
+        assert server.times[200] - server.times[0] > 0.6
         server.choose = lambda method, path: None
         assert await writer.drain(20.0)
 

@@ -16,6 +16,7 @@ from volcano_py.scheduler.cluster.orders import (
     GroupOrder,
     NominateOrder,
     Note,
+    Order,
     ProblemOrder,
     QueueOrder,
     RefusalOrder,
@@ -35,8 +36,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
 
 
-def refusal(name: str, message: str = "0/3 nodes are available", **more: bool) -> RefusalOrder:
-    return RefusalOrder("ns", name, f"uid-{name}", message, **more)
+def refusal(name: str, message: str = "0/3 nodes are available", *, event: bool = True) -> RefusalOrder:
+    return RefusalOrder("ns", name, f"uid-{name}", message, event=event)
 
 
 def conditions(server: PodServer, path: str) -> dict[str, Document]:
@@ -166,7 +167,7 @@ def test_who_is_not_the_leader_says_nothing(tmp_path: Path) -> None:
     server = PodServer()
     server.pod("a")
     subject = Subject("Pod", "ns", "a", "uid-a")
-    orders = [refusal("a"), ProblemOrder(subject, ("bad",))]
+    orders: list[Order] = [refusal("a"), ProblemOrder(subject, ("bad",))]
     run(tmp_path, server, submit(*orders), fence=lambda: False)
     assert server.seen == []
 
@@ -175,7 +176,7 @@ def test_who_leads_again_says_what_could_not_be_said(tmp_path: Path) -> None:
     server = PodServer()
     server.pod("a")
     server.put(GROUP, status={})
-    orders = [refusal("a"), RUNNING, ProblemOrder(Subject("Pod", "ns", "a", "uid-a"), ("bad",))]
+    orders: list[Order] = [refusal("a"), RUNNING, ProblemOrder(Subject("Pod", "ns", "a", "uid-a"), ("bad",))]
     leads = [False]
 
     async def work(writer: Writer, api: Api) -> None:

@@ -43,7 +43,7 @@ def bound(server: PodServer, volume: str = "pv1") -> None:
     server.objects[CLAIM]["status"]["phase"] = "Bound"
 
 
-def annotations(server: PodServer, path: str) -> Document:
+def notes_on(server: PodServer, path: str) -> Document:
     found: Document = server.objects[path]["metadata"].get("annotations") or {}
     return found
 
@@ -52,7 +52,7 @@ def annotations(server: PodServer, path: str) -> Document:
 def test_a_chosen_volume_is_kept_for_its_claim_and_then_the_pod_is_bound(
     tmp_path: Path, fault: Fault | None
 ) -> None:
-    server = cluster(first(*[fault] * bool(fault), ends="/pv1"))  # type: ignore[list-item]
+    server = cluster(None if fault is None else first(fault, ends="/pv1"))
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([bind("a", claims=(ClaimOrder("data", "pv1"),))])
@@ -69,7 +69,7 @@ def test_a_chosen_volume_is_kept_for_its_claim_and_then_the_pod_is_bound(
         "data",
         "uid-data",
     )
-    assert annotations(server, VOLUME) == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    assert notes_on(server, VOLUME) == {"pv.kubernetes.io/bound-by-controller": "yes"}
 
 
 def test_a_volume_is_made_on_the_pods_node_and_then_the_pod_is_bound(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_volume_is_made_on_the_pods_node_and_then_the_pod_is_bound(tmp_path: P
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([bind("a", "n7", claims=(ClaimOrder("data"),))])
-        await until(lambda: annotations(server, CLAIM).get(SELECTED) == "n7")
+        await until(lambda: notes_on(server, CLAIM).get(SELECTED) == "n7")
         assert not server.bound
         bound(server, "made")
         assert await writer.drain(20.0)
@@ -104,8 +104,8 @@ def test_a_claim_that_is_not_bound_in_time_ends_the_bind_and_is_free_again(
     assert outcome.trouble == "volumes"
     assert "claims not bound: data" in outcome.why
     assert not server.bound
-    assert annotations(server, CLAIM) == {}
-    assert annotations(server, VOLUME) == {}
+    assert notes_on(server, CLAIM) == {}
+    assert notes_on(server, VOLUME) == {}
     assert "claimRef" not in server.objects[VOLUME]["spec"]
 
 
@@ -135,7 +135,7 @@ def test_a_provisioner_that_gives_up_ends_the_bind(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([bind("a", claims=(ClaimOrder("data"),))])
-        await until(lambda: SELECTED in annotations(server, CLAIM))
+        await until(lambda: SELECTED in notes_on(server, CLAIM))
         del server.objects[CLAIM]["metadata"]["annotations"][SELECTED]
         assert await writer.drain(20.0)
 

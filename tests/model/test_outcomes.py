@@ -197,7 +197,8 @@ def test_a_bind_that_always_fails_lets_others_have_the_room() -> None:
 
 def test_who_is_held_comes_back_later_each_time_and_events_do_not_free_it() -> None:
     made = binding()
-    now, waits = 1000.0, []
+    now = 1000.0
+    waits: list[float] = []
     for _ in range(10):
         bind_failed(made, "ml/p")
         made.apply(labelled(pod("p", "g")) if len(waits) % 2 else pod("p", "g"))
