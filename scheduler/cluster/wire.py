@@ -151,9 +151,8 @@ class Reader:
         name = meta.get("name") if isinstance(meta, dict) else None
         if not isinstance(name, str) or not name or not isinstance(meta, dict):
             raise Garbage(f"one of the {self.resource.plural} has no name: {str(doc)[:120]!r}")
-        meta.pop(
-            "managedFields", None
-        )  # who wrote which field: often the larger half, and read by nobody here
+        # Who wrote which field: often the larger half of an object, and read by nobody here.
+        meta.pop("managedFields", None)
         key = f"{meta.get('namespace') or 'default'}/{name}" if self.resource.namespaced else name
         item, problems = self._item(doc)
         return Seen(key, str(meta.get("uid") or ""), str(meta.get("resourceVersion") or ""), item, problems)
