@@ -129,6 +129,7 @@ def test_a_server_that_does_not_answer_is_asked_seldom(
 ) -> None:
     """Hundreds of orders that wait for it do not keep a processor busy."""
     monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.1)
+    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.2)
     server = PodServer(choose=lambda method, path: Fault())
     for i in range(300):
         server.pod(f"p{i}")
