@@ -164,7 +164,8 @@ def test_a_limit_on_a_resource_that_no_node_has_is_told_with_a_near_name() -> No
 
 def test_limits_on_what_nodes_have_are_fine() -> None:
     gpu = node("n1", amounts={"nvidia.com/gpu": "4"})
-    assert found("queue-resources", seen(gpu, queue("q", capability={"nvidia.com/gpu": "2"}))) == []
+    limits = {"nvidia.com/gpu": "2", "ephemeral-storage": "1Gi"}
+    assert found("queue-resources", seen(gpu, queue("q", capability=limits))) == []
 
 
 def test_a_group_in_a_queue_that_is_not_there_is_told_with_a_near_name() -> None:
@@ -199,6 +200,11 @@ def test_what_runs_there_now_is_no_reason() -> None:
 def test_a_gang_larger_than_its_queue_ever_gets_is_told_with_the_limit() -> None:
     one = only("gangs", seen(node("n1", "16"), queue("q", max={"cpu": "5"}), *gang(3, cpu="2")))
     assert "queue q holds 2 of them, its max is 5 cpu" in one.evidence
+
+
+def test_a_gang_that_runs_is_left_alone_whatever_its_node_says_now() -> None:
+    runs = [group("g", 2, "q", "Running"), *(pod(f"g-{i}", "g", "3", on="n1") for i in range(2))]
+    assert found("gangs", seen(node("n1", "4"), queue("q"), *runs)) == []
 
 
 def test_a_limit_above_the_queue_counts_too() -> None:
@@ -303,9 +309,11 @@ def test_whole_cards_in_the_way_of_slices_are_told() -> None:
     assert "ml/w-0 (node n1 card 0)" in one.evidence
 
 
-def test_whole_cards_that_are_in_nobodys_way_are_fine() -> None:
+@pytest.mark.parametrize("asks", [{"nvidia.com/gpu": "1"}, {"volcano.sh/vgpu-number": "1"}])
+def test_whole_cards_that_are_in_nobodys_way_are_fine(asks: dict[str, str]) -> None:
+    """The second ask leaves the cores to others, but not a byte of memory."""
     holders = [group("w", 1, phase="Running"), whole("w-0", "GPU-a"), whole("w-1", "GPU-b")]
-    wants = pod("s-0", "s", requests={"nvidia.com/gpu": "1"})
+    wants = pod("s-0", "s", requests=asks)
     assert found("whole-cards", seen(card_node(), *holders, group("s", 1), wants)) == []
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 
-from tests.e2e import objects
+import yaml
+
+from tests.e2e import objects, programs
 from tests.vcctl.person import PROGRAM, Person
 
 
@@ -111,3 +115,23 @@ def test_watching_prints_the_rows_that_change(person: Person) -> None:
             assert changed.split()[5] == "1"
         finally:
             watching.terminate()
+
+
+def test_flags_say_which_server(person: Person, tmp_path: Path) -> None:
+    """Flags before the noun and behind the verb; an address wins over the kubeconfig's."""
+    config = yaml.safe_load(person.cluster.kubeconfig.read_text())
+    address = config["clusters"][0]["cluster"]["server"]
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    wrong = tmp_path / "config"
+    wrong.write_text(yaml.safe_dump(config))
+    assert "doesn't answer" in person.refused("--kubeconfig", str(wrong), "queue", "list")
+    assert "default" in person.says("queue", "list", "-k", str(wrong), "-s", address)
+    assert "no-such" in person.refused("--context", "no-such", "queue", "list", code=2)
+
+
+def test_kubectl_finds_the_plugin(person: Person) -> None:
+    path = f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"
+    words = [str(programs.need("kubectl")), "volcano-py", "queue", "get", "default", "-o", "name"]
+    env = {**person.environment(), "PATH": path}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "queue.scheduling.volcano.sh/default\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -38,6 +38,7 @@ app = typer.Typer(
     cls=_Kinds, no_args_is_help=True, help="Why a pod, PodGroup or queue is as it is, in numbers."
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The object.")]
+DEFAULT: Final = "default-scheduler"
 NoEstimate = Annotated[bool, typer.Option("--no-estimate", help="Don't work out when it may start.")]
 
 
@@ -56,7 +57,8 @@ def explain_pod(
         pod = await cluster.get("Pod", name)
         seen = await snapshot(cluster, scheduler_conf)
         key = f"{cluster.namespace}/{name}"
-        story = pod_story(seen, outlook(seen.engine, seen.now), key)
+        scheduler = pod["spec"].get("schedulerName", DEFAULT)
+        story = pod_story(seen, outlook(seen.engine, seen.now), key, scheduler)
         story.evictions = [*written_on(pod), *await told_by_events(cluster, cluster.namespace, name)]
         if story.reasons and not no_estimate:
             await _estimate(cluster, seen, story, lambda engine: _runs(engine, key))

@@ -11,6 +11,7 @@ from volcano_py.cli.vcctl.explain.queues import limits
 from volcano_py.cli.vcctl.explain.story import Story, reason
 from volcano_py.cli.vcctl.snapshot import Outlook, Snapshot
 from volcano_py.cli.vcctl.tables import span
+from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.times import format_time
@@ -22,14 +23,17 @@ AHEAD: Final = 5
 _STANDS: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
 
 
-def pod_story(seen: Snapshot, ahead: Outlook, pod: str) -> Story:
-    """Why *pod* ("namespace/name") is where it is."""
+def pod_story(seen: Snapshot, ahead: Outlook, pod: str, scheduler: str) -> Story:
+    """Why *pod* ("namespace/name") is where it is; *scheduler* is the one it names."""
     state = seen.engine.state
     task = state.tasks.index.get(pod, NOWHERE)
     story = Story(f"Pod {pod}", configuration=seen.source.where)
     refusal = waiting_reason(seen.engine, ahead.result, pod)
+    if scheduler not in SCHEDULER_NAMES:
+        story.verdict = f"belongs to scheduler {scheduler}, not to ours ({', '.join(SCHEDULER_NAMES)})"
+        return story
     if task == NOWHERE:
-        story.verdict = "its object can't be read" if refusal else "the scheduler does not see it"
+        story.verdict = "its object can't be read"
     else:
         story.verdict = _pod_verdict(seen, ahead, pod, task, waits=refusal is not None)
     if refusal is not None:
@@ -89,10 +93,8 @@ def add_estimate(story: Story, found: Estimate, now: float) -> None:
 
 def _pod_verdict(seen: Snapshot, ahead: Outlook, pod: str, task: int, *, waits: bool) -> str:
     state = seen.engine.state
-    struct, status = state.tasks.pods[task], Status(int(state.tasks.status[task]))
+    status = Status(int(state.tasks.status[task]))
     node = state.nodes.names[state.tasks.node[task]] if state.tasks.node[task] != NOWHERE else ""
-    if struct is not None and not state.pods.is_ours(struct):
-        return f"belongs to scheduler {struct.spec.scheduler_name or 'default-scheduler'}, not to ours"
     for decision in ahead.result.decisions:
         if decision.pod == pod and decision.kind == "bind":
             return f"starts on node {decision.node} in the next cycle ({decision.reason})"

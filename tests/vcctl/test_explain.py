@@ -1,0 +1,216 @@
+"""What explain says, from engines that hold small clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.clusters import group, node, pod, queue
+from tests.vcctl.evidence import NOW, Document
+from volcano_py.cli.vcctl.explain.estimate import estimate
+from volcano_py.cli.vcctl.explain.groups import add_estimate, group_story, pod_story
+from volcano_py.cli.vcctl.explain.history import written_on
+from volcano_py.cli.vcctl.explain.queues import queue_story
+from volcano_py.cli.vcctl.explain.story import Story
+from volcano_py.cli.vcctl.live_config import Source
+from volcano_py.cli.vcctl.snapshot import Listed, Outlook, Snapshot, fed, outlook
+from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
+from volcano_py.scheduler.decoding import decode_object, identity_of
+from volcano_py.scheduler.engine import Engine
+from volcano_py.scheduler.model.kube.times import format_time
+
+CONFIG = load_scheduler_config(DEFAULT_CONFIG)
+
+
+def seen(*documents: Document) -> tuple[Snapshot, Outlook]:
+    objects = tuple(Listed(*identity_of(d), decode_object(d), ()) for d in documents)
+    source = Source(CONFIG, "the test")
+    snapshot = Snapshot(fed(source, objects), source, NOW, objects)
+    return snapshot, outlook(snapshot.engine, NOW)
+
+
+def of_group(name: str, *documents: Document) -> Story:
+    snapshot, ahead = seen(*documents)
+    job = snapshot.engine.state.jobs.named(f"ml/{name}")
+    assert job is not None
+    return group_story(snapshot, ahead, job)
+
+
+def codes(story: Story) -> list[str]:
+    return [one["code"] for one in story.reasons]
+
+
+# -- ways out -----------------------------------------------------------------------------------
+
+
+CASES: dict[str, tuple[list[Document], str, str]] = {
+    "closed": (
+        [queue("q") | {"status": {"state": "Closed"}}, group("g", 1, "q"), pod("g-0", "g")],
+        "QueueClosed",
+        "queue operate q -a open",
+    ),
+    "no-queue": (
+        [queue("train"), group("g", 1, "trian"), pod("g-0", "g")],
+        "NoQueue",
+        'did you mean "train"',
+    ),
+    "too-few": ([group("g", 3), pod("g-0", "g")], "NotEnoughTasks", "2 more pods in the group"),
+    "too-large": ([group("g", 1), pod("g-0", "g", "9")], "NodesUnfit", "no node has that much cpu"),
+    "no-such": (
+        [group("g", 1), pod("g-0", "g", requests={"x.io/y": "1"})],
+        "NodesUnfit",
+        "no node has any x.io/y",
+    ),
+    "gated": (
+        [group("g", 1), pod("g-0", "g", schedulingGates=[{"name": "x"}])],
+        "SchedulingGated",
+        "scheduling gates",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_reason_comes_with_a_way_out(name: str) -> None:
+    documents, code, way = CASES[name]
+    story = of_group("g", node("n1"), *documents)
+    assert code in codes(story)
+    assert any(way in change for change in story.changes), story.changes
+
+
+def test_work_that_may_not_be_interrupted_is_told_how_it_could_borrow() -> None:
+    firm = {"volcano.sh/preemptable": "false"}
+    held = [group("r", 1, "b", "Running"), pod("r-0", "r", on="n1")]
+    story = of_group(
+        "g",
+        node("n1"),
+        queue("a"),
+        queue("b"),
+        *held,
+        group("g", 1, "a", annotations=firm),
+        pod("g-0", "g", "3", annotations=firm),
+    )
+    assert codes(story) == ["QueueEntitlement"]
+    assert story.changes[0] == "1 cpu less of the queue's work that may not be interrupted"
+    assert "kubectl annotate podgroup g -n ml volcano.sh/preemptable=true" in story.changes[1]
+
+
+def test_a_pod_of_another_scheduler_is_told_as_such() -> None:
+    snapshot, ahead = seen(node("n1"), pod("a", "", schedulerName="other"))
+    assert (
+        pod_story(snapshot, ahead, "ml/a", "other").verdict
+        == "belongs to scheduler other, not to ours (volcano-py, volcano)"
+    )
+
+
+def test_a_gang_that_starts_next_says_where() -> None:
+    snapshot, ahead = seen(node("n1"), group("g", 1), pod("g-0", "g"))
+    assert pod_story(snapshot, ahead, "ml/g-0", "volcano-py").verdict.startswith(
+        "starts on node n1 in the next cycle"
+    )
+
+
+def test_who_stands_before_it_is_named_nearest_last() -> None:
+    others: list[Document] = []
+    for number in range(7):
+        made = f"2025-12-31T1{number}:00:00Z"
+        others += [group(f"o{number}", 1, created=made), pod(f"o{number}-0", f"o{number}", "9")]
+    mine = [group("g", 1, created="2025-12-31T20:00:00Z"), pod("g-0", "g", "9")]
+    line = of_group("g", node("n1"), *others, *mine).line
+    assert (line["position"], line["of"]) == (8, 8)
+    assert line["ahead"] == [f"ml/o{number}" for number in range(2, 7)]
+
+
+# -- estimates ----------------------------------------------------------------------------------
+
+
+def at(seconds: float) -> str:
+    return format_time(NOW + seconds)
+
+
+def running(name: str, started: float, cpu: str = "4") -> list[Document]:
+    status = {"phase": "Running", "startTime": at(started)}
+    return [group(name, 1, phase="Running"), pod(f"{name}-0", name, cpu, on="n1", status=status)]
+
+
+def when(times: dict[str, float], *documents: Document) -> tuple[float | None, int]:
+    snapshot, _ = seen(*documents)
+    found = estimate(snapshot.again(), NOW, times, lambda engine: _stands(engine, "ml/g"))
+    return (None if found.start is None else found.start - NOW), found.endless
+
+
+def _stands(engine: Engine, key: str) -> bool:
+    job = engine.state.jobs.named(key)
+    return job is not None and job.ready() >= job.min_member
+
+
+WANTS: list[Any] = [group("g", 1), pod("g-0", "g", "4")]
+
+
+def test_it_starts_when_the_work_before_it_ends() -> None:
+    assert when({"ml/r-0": 600.0}, node("n1"), *running("r", -100), *WANTS) == (500.0, 0)
+
+
+def test_work_of_unknown_length_is_endless() -> None:
+    assert when({}, node("n1"), *running("r", -100), *WANTS) == (None, 1)
+
+
+def test_work_that_is_overdue_may_go_on_for_ever() -> None:
+    assert when({"ml/r-0": 50.0}, node("n1"), *running("r", -100), *WANTS)[0] is None
+
+
+def test_what_starts_in_between_takes_its_time_too() -> None:
+    first = [group("f", 1, created="2025-12-31T01:00:00Z"), pod("f-0", "f", "4")]
+    times = {"ml/r-0": 600.0, "ml/f-0": 60.0}
+    assert when(times, node("n1"), *running("r", -100), *first, *WANTS) == (560.0, 0)
+
+
+def test_an_estimate_is_told_with_what_is_not_known() -> None:
+    story = Story("PodGroup ml/g")
+    snapshot, _ = seen(node("n1"), *running("r", -100), *WANTS)
+    add_estimate(story, estimate(snapshot.again(), NOW, {}, lambda engine: _stands(engine, "ml/g")), NOW)
+    assert story.estimate["text"] == (
+        "unknown: no work with a known end makes room; 1 running pods don't say how long they run"
+    )
+
+
+# -- queues -------------------------------------------------------------------------------------
+
+
+def of_queue(name: str, *documents: Document) -> Story:
+    snapshot, ahead = seen(*documents)
+    found = snapshot.engine.state.queues.named(name)
+    assert found is not None
+    return queue_story(snapshot, ahead, found)
+
+
+def test_what_a_queue_borrowed_and_lends_is_told() -> None:
+    busy = [group("r", 1, "b", "Running"), pod("r-0", "r", "3", on="n1")]
+    waiting = [group("w", 1, "a", phase="Pending"), pod("w-0", "w", "9")]
+    tree = [queue("a"), queue("b")]
+    notes = of_queue("b", node("n1"), *tree, *busy, *waiting).notes
+    assert "it has borrowed 1 cpu, which others may take back" in notes
+    assert any(
+        "2 cpu" in note and "may be borrowed" in note
+        for note in of_queue("a", node("n1"), *tree, *busy, *waiting).notes
+    )
+
+
+def test_what_is_held_is_not_lent() -> None:
+    notes = of_queue("a", node("n1"), queue("a", min={"cpu": "2"})).notes
+    assert notes == ["2 cpu is idle and held for it"]
+
+
+def test_a_queue_whose_place_in_the_tree_is_wrong_says_so() -> None:
+    assert codes(of_queue("a", queue("a", parent="x"))) == ["QueueInvalid"]
+
+
+# -- evictions ----------------------------------------------------------------------------------
+
+
+def test_what_a_pod_says_of_its_eviction() -> None:
+    notes = {"volcano-py.io/evicted-for": "ml/x", "volcano-py.io/evicted-by-rule": "reclaim: queue a is over"}
+    assert written_on(pod("a", "g", annotations=notes)) == [
+        "it was evicted for ml/x: reclaim: queue a is over"
+    ]
+    assert written_on(pod("a", "g")) == []
