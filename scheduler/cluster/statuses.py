@@ -174,6 +174,8 @@ class Statuses:
             return
         elif error.status in (401, 408, 409, 429) or error.status >= 500:
             self._again(key, wish, error)
+        elif error.status == 403 and self._served.may_come(wish.subject.kind):
+            self._again(key, wish, error)  # the rights are to the status, which was not listed yet
         else:
             self._unsaid(*key)
             self.stats.refused += 1
@@ -214,7 +216,10 @@ def unscheduled(reason: str, message: str, now: float, *, fresh: bool) -> dict[s
 
 
 class Served:
-    """Which of our kinds have a status endpoint: another edition of a CRD may decide otherwise."""
+    """Which of our kinds have a status endpoint: another edition of a CRD may decide otherwise.
+
+    A server lists the endpoints of new kinds bit by bit, so one that is missing is looked for again.
+    """
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -225,10 +230,18 @@ class Served:
         resource = RESOURCES[kind]
         if not resource.group:
             return True
-        if resource.api_version not in self._known:
-            found: Mapping[str, Any] = await self._api.get(f"/apis/{resource.api_version}")
-            self._known[resource.api_version] = frozenset(each["name"] for each in found["resources"])
-        return f"{resource.plural}/status" in self._known[resource.api_version]
+        version, name = resource.api_version, f"{resource.plural}/status"
+        if name not in self._known.get(version, ()):
+            found: Mapping[str, Any] = await self._api.get(f"/apis/{version}")
+            self._known[version] = frozenset(each["name"] for each in found["resources"])
+        return name in self._known[version]
+
+    def may_come(self, kind: str) -> bool:
+        """Whether *kind* has no status endpoint as far as is known, which may change soon."""
+        resource = RESOURCES[kind]
+        return bool(resource.group) and f"{resource.plural}/status" not in self._known.get(
+            resource.api_version, ()
+        )
 
     def missed(self, kind: str, error: ApiError) -> None:
         """A write found nothing: where that was no missing object, the endpoints are asked anew."""
