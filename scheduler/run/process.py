@@ -152,7 +152,7 @@ class _Scheduler:
         """Run until told to stop, or until a part breaks."""
         await self._web.start(self._settings.listen, self._settings.health)
         _log.info("started", addresses=[f"{host}:{port}" for host, port in self._web.bound])
-        aside = [self._feed.run(), self._watch_config()]
+        aside = [self._feed.run(), self._watch_config(), self._watch_refusals()]
         if self._settings.election.elect:
             aside.append(self._lease.run(self._loop.nudge, self._lost))
         tasks = [asyncio.ensure_future(one) for one in aside]
@@ -194,6 +194,19 @@ class _Scheduler:
                 told = self._file.trouble
                 self._metrics.config_ok.set(0.0 if told else 1.0)
                 self._tell_of_config(told)
+
+    async def _watch_refusals(self) -> None:
+        """Log what the server does not let us say, which nobody sees otherwise."""
+        told: tuple[str, ...] = ("", "", "")
+        while True:
+            await asyncio.sleep(_CONFIG_POLL_S)
+            writer = self._writer
+            stats = (writer.status_stats, writer.event_stats, writer.problems.stats)
+            last = tuple(one.last_refusal for one in stats)
+            for what, before, now in zip(("status", "event", "problem"), told, last, strict=True):
+                if now != before:
+                    _log.warning("write_refused", what=what, error=now)
+            told = last
 
     def _tell_of_config(self, trouble: str) -> None:
         if not trouble:
