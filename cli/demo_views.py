@@ -41,7 +41,7 @@ def slices_of(pod: Document) -> list[tuple[str, str, str]]:
     return [(card, memory, cores) for card, _, memory, cores in rows]
 
 
-def queue_table(queues: Iterable[Document], total_mib: int, card_mib: int) -> RenderableType:
+def queue_table(queues: Iterable[Document], total_mib: int, card_mib: int) -> Table:
     """Queues with the cards they own, by weight, and those they hold, in whole cards."""
     shown = [queue for queue in queues if queue["metadata"]["name"] not in ("root", "default")]
     weights = sum(queue["spec"].get("weight", 1) for queue in shown)

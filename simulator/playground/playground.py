@@ -68,7 +68,8 @@ class Playground:
         """Start all parts.
 
         Raises:
-            PlaygroundError: the port is taken, or a part did not come up; what had started is stopped.
+            PlaygroundError: the port is taken, or a part did not come up; what had started is stopped, and its
+                logs are kept.
         """
         try:
             port = self.folder.port(self._wishes.port)
@@ -81,8 +82,8 @@ class Playground:
         except ExceptionGroup as errors:
             await self.down(keep=True)
             raise errors.exceptions[0] from None
-        except BaseException:
-            await self.down(keep=True)
+        except BaseException as error:
+            await self.down(keep=isinstance(error, PlaygroundError) and bool(self._parts))
             raise
 
     async def watch(self) -> None:

@@ -78,10 +78,10 @@ def test_it_refuses_a_port_in_use_and_a_foreign_kubeconfig(tmp_path: Path) -> No
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert f"port {port} on 127.0.0.1 is in use" in _refusal("--port", port)
+        assert f"port {port} on 127.0.0.1 is in use" in _refusal(tmp_path, "--port", port)
     foreign = tmp_path / "config"
     foreign.write_text("clusters: [{cluster: {server: https://prod.example.com}}]")
-    assert "is another cluster's kubeconfig" in _refusal("--kubeconfig", str(foreign))
+    assert "is another cluster's kubeconfig" in _refusal(tmp_path, "--kubeconfig", str(foreign))
     assert "prod.example.com" in foreign.read_text()
 
 
@@ -99,9 +99,11 @@ def test_it_stops_by_itself_and_takes_its_temporary_folder_away(tmp_path: Path) 
     assert not list(tmp_path.glob("volcano-py-playground-*"))
 
 
-def _refusal(*words: str) -> str:
-    done = subprocess.run([*SMALL, *words], capture_output=True, text=True, timeout=60, check=False)
+def _refusal(place: Path, *words: str) -> str:
+    env = {**os.environ, "TMPDIR": str(place)}
+    done = subprocess.run([*SMALL, *words], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
+    assert not list(place.glob("volcano-py-playground-*"))
     return done.stderr
 
 
