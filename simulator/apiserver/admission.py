@@ -53,7 +53,7 @@ def _admit_pod(store: Store, kind: ServedKind, pod: Document) -> None:
     name = pod["metadata"].get("name") or pod["metadata"].get("generateName") or ""
     _admit_account(store, kind, name, pod["metadata"]["namespace"], spec)
     _admit_priority(store, kind, name, spec)
-    _tolerate(spec)
+    tolerate(spec)
 
 
 def _admit_account(store: Store, kind: ServedKind, name: str, namespace: str, spec: Document) -> None:
@@ -101,7 +101,7 @@ def _global_default(store: Store) -> Document | None:
     return min(defaults, key=lambda document: int(document.get("value", 0)), default=None)
 
 
-def _tolerate(spec: Document) -> None:
+def tolerate(spec: Document) -> None:
     """A node that is not ready or unreachable is tolerated for five minutes, unless the pod says how long."""
     tolerations = spec.get("tolerations") or []
     for key in _TOLERATED:

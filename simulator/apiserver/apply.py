@@ -134,23 +134,21 @@ def _merge_maps(live: Document, wanted: Document, shape: Shape) -> Document:
 
 
 def _merge_lists(live: list[Any], wanted: list[Any], shape: Shape) -> list[Any]:
-    """Items in the order of *wanted*; those that only *live* has keep their place before their successor."""
+    """Items in the order of *wanted*; those that only *live* has stay in front of what followed them."""
     each = shape.each or ANY
     there = {item_step(item, shape): item for item in live}
     asked = {item_step(item, shape): item for item in wanted}
-    merged: list[Any] = []
-    pending = [step for step in there if step not in asked]
-    order = list(there)
-    for step, item in asked.items():
-        if step in there:
-            place = order.index(step)
-            early = [other for other in pending if order.index(other) < place]
-            merged.extend(there[other] for other in early)
-            pending = [other for other in pending if other not in early]
-            item = merge(there[step], item, each) if is_list_map(shape) else item
-        merged.append(item)
-    merged.extend(there[other] for other in pending)
-    return merged
+    merged: dict[str, Any] = {}
+    ours = iter(asked.items())
+    for step, item in there.items():
+        if step not in asked:
+            merged[step] = item
+        while step in asked and step not in merged:
+            name, new = next(ours)
+            both = name in there and is_list_map(shape)
+            merged[name] = merge(there[name], new, each) if both else new
+    merged.update((name, new) for name, new in ours)
+    return list(merged.values())
 
 
 # taking out what is no longer applied

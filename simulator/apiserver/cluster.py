@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from volcano_py.simulator.apiserver.deleting import Deleting
+from volcano_py.simulator.apiserver.deleting import DEFINITIONS, Deleting
 from volcano_py.simulator.apiserver.objects import Clock, Objects
 from volcano_py.simulator.apiserver.requests import Target, Write
 from volcano_py.simulator.apiserver.schema.kinds import ServedKind
@@ -16,8 +16,6 @@ from volcano_py.simulator.apiserver.schema.registry import Registry
 from volcano_py.simulator.apiserver.status import Document
 from volcano_py.simulator.apiserver.store import ADDED, DELETED, Change, Item, Store
 
-DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _OWN: Final = Write(manager="kube-apiserver")
 
 
@@ -61,14 +59,9 @@ class Cluster:
         document = change.item.document()
         self.registry.set_crd(document)
         status = self.registry.crd_status(document)
-        metadata = document["metadata"]
-        held = CLEANUP in (metadata.get("finalizers") or [])
-        if document.get("status") == status and (held or change.item.ending):
-            return
-        document["status"] = status
-        if not held and not change.item.ending:
-            metadata["finalizers"] = [*(metadata.get("finalizers") or []), CLEANUP]
-        self.store.put(DEFINITIONS, document)
+        if document.get("status") != status:
+            document["status"] = status
+            self.store.put(DEFINITIONS, document)
 
     def _furnish(self, namespace: Item) -> None:
         account = {"metadata": {"name": "default", "namespace": namespace.name}}

@@ -21,7 +21,16 @@ from volcano_py.simulator.apiserver.store import Item
 
 FOREGROUND_FINALIZER: Final = "foregroundDeletion"
 ORPHAN_FINALIZER: Final = "orphan"
+DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+"""Holds a definition until its objects are gone."""
 _FINALIZER_OF: Final = {FOREGROUND: FOREGROUND_FINALIZER, ORPHAN: ORPHAN_FINALIZER}
+_DYING: Final = {
+    "type": "Terminating",
+    "status": "True",
+    "reason": "InstanceDeletionPending",
+    "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+}
 _ANSWERED_WITH_OBJECT: Final = frozenset(
     [
         "pods",
@@ -92,6 +101,8 @@ class Deleting:
         document = item.document()
         grace = grace_of(kind, document, deletion)
         finalizers = finalizers_after(document, deletion.policy)
+        if kind.bucket == DEFINITIONS and not item.ending:
+            finalizers = list(dict.fromkeys([*finalizers, CLEANUP]))
         stays = bool(finalizers) or grace > 0 or kind.bucket == NAMESPACES
         changed = self._begin(kind, document, grace, finalizers, stays)
         if dry_run:
@@ -113,14 +124,24 @@ class Deleting:
         else:
             metadata.pop("finalizers", None)
         if (stays or kind.bucket == "pods") and self._shortens(metadata, grace):
-            if not metadata.get("deletionTimestamp") and metadata.get("generation"):
-                metadata["generation"] += 1
-            metadata["deletionTimestamp"] = meta.timestamp(self._objects.clock() + grace)
-            if kind.bucket != NAMESPACES:
-                metadata["deletionGracePeriodSeconds"] = grace
+            self._stamp(kind, metadata, grace)
         if kind.bucket == NAMESPACES:
             document.setdefault("status", {})["phase"] = "Terminating"
+        elif kind.bucket == DEFINITIONS:
+            condition = {**_DYING, "lastTransitionTime": metadata["deletionTimestamp"]}
+            conditions = document.setdefault("status", {}).setdefault("conditions", [])
+            if not any(one["type"] == condition["type"] for one in conditions):
+                conditions.append(condition)
         return bool(metadata != was)
+
+    def _stamp(self, kind: ServedKind, metadata: Document, grace: int) -> None:
+        first = not metadata.get("deletionTimestamp")
+        metadata["deletionTimestamp"] = meta.timestamp(self._objects.clock() + grace)
+        if kind.bucket in (NAMESPACES, DEFINITIONS):
+            return
+        metadata["deletionGracePeriodSeconds"] = grace
+        if first and metadata.get("generation"):
+            metadata["generation"] += 1
 
     def _shortens(self, metadata: Document, grace: int) -> bool:
         """Whether a period of *grace* seconds, begun now, is news."""

@@ -90,7 +90,10 @@ def _fields(value: Any, shape: Shape, *, members: bool) -> FieldSet:
     in_list = isinstance(value, list)
     found: FieldSet = {SELF: {}} if members else {}
     for step, below, its_shape in children(value, shape):
-        found[step] = _fields(below, its_shape, members=members or (in_list and step.startswith("k:")))
+        if below == [] and not members and is_granular(below, its_shape):
+            # Nothing is asked of a list whose items have owners of their own.
+            continue
+        found[step] = _fields(below, its_shape, members=members)
         if in_list and found[step]:
             found[step] = {SELF: {}, **found[step]}
     return found

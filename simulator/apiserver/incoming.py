@@ -140,7 +140,11 @@ def complete(kind: ServedKind, document: Document) -> None:
 
 
 def _check_kind(kind: ServedKind, document: Document) -> None:
-    said, version = document.get("kind") or kind.kind, document.get("apiVersion") or kind.api_version
+    said, version = document.get("kind") or "", document.get("apiVersion") or ""
+    if kind.custom and not said:
+        raise bad_request("Object 'Kind' is missing")
+    if not kind.custom:
+        said, version = said or kind.kind, version or kind.api_version
     if not isinstance(said, str) or not isinstance(version, str):
         raise bad_request("Object 'Kind' is missing or no text")
     if version != kind.api_version:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from volcano_py.simulator.apiserver import metadata as meta
-from volcano_py.simulator.apiserver.admission import admit_new
+from volcano_py.simulator.apiserver.admission import admit_new, tolerate
 from volcano_py.simulator.apiserver.apply import apply_configuration
 from volcano_py.simulator.apiserver.finishing import finish_new
 from volcano_py.simulator.apiserver.incoming import complete, take_in, take_in_patched
@@ -20,7 +20,7 @@ from volcano_py.simulator.apiserver.ownership import own_update
 from volcano_py.simulator.apiserver.patching import patched
 from volcano_py.simulator.apiserver.pods import check_nomination
 from volcano_py.simulator.apiserver.requests import Target, Write
-from volcano_py.simulator.apiserver.rules import prepare_create, prepare_update
+from volcano_py.simulator.apiserver.rules import born_by_update, needs_version, prepare_create, prepare_update
 from volcano_py.simulator.apiserver.schema.kinds import Cause, Invalid, ServedKind
 from volcano_py.simulator.apiserver.status import (
     MODIFIED,
@@ -31,6 +31,7 @@ from volcano_py.simulator.apiserver.status import (
     conflict,
     invalid,
     not_found,
+    version_needed,
 )
 from volcano_py.simulator.apiserver.store import Item, Store
 
@@ -91,7 +92,12 @@ class Objects:
             raise bad_request(
                 'the name of the object ("" based on URL) was undeterminable: name must be provided'
             )
+        item = self.store.get(target.kind.bucket, target.namespace, target.name)
+        if item is None and born_by_update(target.kind) and not document["metadata"].get("uid"):
+            return self._create(target, document, write, entries=False)
         old = self.read(target)
+        if needs_version(target.kind) and not document["metadata"].get("resourceVersion"):
+            raise version_needed(target.kind, target.name)
         self._check_uid(target, document, old)
         return self.save(target, document, old, write)
 
@@ -142,6 +148,8 @@ class Objects:
         meta.carry_over(document, old)
         document = prepare_update(kind, document, old, target.subresource)
         complete(kind, document)
+        if kind.bucket == "pods" and not target.subresource:
+            tolerate(document.get("spec") or {})
         self._check(kind, document, old, target.subresource, causes)
         if not applied:
             own_update(kind, document, old, write.manager, target.subresource, self._now())

@@ -30,6 +30,7 @@ _ALWAYS_THERE: Final = (
     "resources",
     "podSelector",
     "scaleTargetRef",
+    "names",
 )
 
 

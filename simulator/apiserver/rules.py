@@ -27,6 +27,36 @@ _WITH_GENERATION: Final = frozenset(
         "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     ]
 )
+_VERSION_NEEDED: Final = frozenset(
+    [
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+        "runtimeclasses.node.k8s.io",
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "csistoragecapacities.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    ]
+)
+"""Built-in kinds that nobody replaces without saying which version is meant."""
+_BORN_BY_UPDATE: Final = frozenset(
+    [
+        "leases.coordination.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "endpoints",
+        "events",
+        "limitranges",
+        "services",
+        "clusterroles.rbac.authorization.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+    ]
+)
+"""Kinds whose PUT makes the object where there is none."""
 _STATUS_AT_BIRTH: Final = frozenset(["nodes"])
 """Built-in kinds whose creator may say the status."""
 
@@ -34,6 +64,16 @@ _STATUS_AT_BIRTH: Final = frozenset(["nodes"])
 def separates_status(kind: ServedKind) -> bool:
     """Whether spec and status are written by different requests."""
     return "status" in kind.subresources
+
+
+def needs_version(kind: ServedKind) -> bool:
+    """Whether a replacement has to name the version that it replaces."""
+    return kind.custom or kind.bucket in _VERSION_NEEDED
+
+
+def born_by_update(kind: ServedKind) -> bool:
+    """Whether a replacement of what is not there makes it."""
+    return kind.bucket in _BORN_BY_UPDATE
 
 
 def prepare_create(kind: ServedKind, document: Document) -> None:
@@ -67,8 +107,18 @@ def _status_update(kind: ServedKind, new: Document, old: Document) -> Document:
         _restore(metadata, new["metadata"], "managedFields")
     else:
         _restore(metadata, old["metadata"], "ownerReferences")
+        if kind.bucket == "pods":
+            _complete_pod_status(updated.setdefault("status", {}), old.get("status") or {})
     updated["metadata"] = metadata
     return updated
+
+
+def _complete_pod_status(status: Document, old: Document) -> None:
+    """The class never changes, and the one address is the first of all."""
+    if not status.get("qosClass") and old.get("qosClass"):
+        status["qosClass"] = old["qosClass"]
+    if status.get("podIP") and not status.get("podIPs"):
+        status["podIPs"] = [{"ip": status["podIP"]}]
 
 
 def _restore(new: Document, old: Document, name: str) -> None:

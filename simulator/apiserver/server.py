@@ -30,6 +30,7 @@ from volcano_py.simulator.apiserver.status import (
     not_allowed,
     not_found,
     unknown_resource,
+    unsupported_media,
 )
 from volcano_py.simulator.apiserver.store import encode
 from volcano_py.simulator.apiserver.subresources.requests import POSTED, Logs, post, read_subresource
@@ -211,6 +212,8 @@ class Server:
         body = await request.read()
         media_type = request.content_type
         if media_type not in patch_types(target.kind):
+            if target.kind.custom:
+                raise unsupported_media(patch_types(target.kind))
             raise Refused(415, "UnsupportedMediaType", "415: Unsupported Media Type")
         if not target.name:
             raise not_allowed()

@@ -109,6 +109,17 @@ def invalid(kind: ServedKind, name: str, causes: Iterable[Cause]) -> Refused:
     return Refused(422, "Invalid", f'{called} "{name}" is invalid: {said}', details=details)
 
 
+def version_needed(kind: ServedKind, name: str) -> Refused:
+    """422: a replacement that does not say which version it replaces."""
+    cause = Cause(
+        "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
+    )
+    details = _details(kind, name)
+    details["causes"] = [cause._asdict()]
+    message = f'{resource_name(kind)} "{name}" is invalid: {cause.field}: {cause.message}'
+    return Refused(422, "Invalid", message, details=details)
+
+
 def bad_request(message: str) -> Refused:
     """400: the request makes no sense, whatever the state is."""
     return Refused(400, "BadRequest", message)

@@ -9,8 +9,9 @@ import asyncio
 import logging
 from typing import Final
 
-from volcano_py.simulator.apiserver.cluster import CLEANUP, DEFINITIONS, Cluster
+from volcano_py.simulator.apiserver.cluster import Cluster
 from volcano_py.simulator.apiserver.collector import Collector
+from volcano_py.simulator.apiserver.deleting import CLEANUP, DEFINITIONS
 from volcano_py.simulator.apiserver.disruption import BudgetKeeper
 from volcano_py.simulator.apiserver.requests import BACKGROUND, Deletion
 from volcano_py.simulator.apiserver.status import Document

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver.spaces import new_namespace
+from tests.controlplane.controlplane import ControlPlane
+from tests.e2e.programs import need
 from tests.e2e.servers import KINDS, make
 from volcano_py.scheduler.cluster.api import Api
 
@@ -43,6 +45,19 @@ def configs(place: Path) -> Iterator[Callable[[str], Path]]:
     finally:
         for server in running.values():
             server.stop()
+
+
+@pytest.fixture(scope="session")
+def real_without_controllers(place: Path) -> Iterator[Path]:
+    """Kubeconfig of a real server where nobody but the client writes, nor marks what is not in use."""
+    flags = ["--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection"]
+    binaries = need("kube-apiserver").parent
+    plane = ControlPlane(place / "bare", binaries, "", apiserver_flags=flags)
+    try:
+        plane.start()
+        yield plane.kubeconfig
+    finally:
+        plane.stop()
 
 
 @pytest.fixture(params=KINDS)

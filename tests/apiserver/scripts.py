@@ -480,6 +480,224 @@ OWNED = [
     Step("POST", MAPS, b"x", "text/plain"),
 ]
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = "/apis/{ns}.example.com/v1/namespaces/{ns}/things"
+
+
+def thing(name: str, **parts: Any) -> dict[str, Any]:
+    return {"apiVersion": "{ns}.example.com/v1", "kind": "Thing", "metadata": {"name": name}, **parts}
+
+
+def thing_definition(group: str) -> dict[str, Any]:
+    item = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "value": {"type": "integer", "default": 7}},
+    }
+    spec = {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "minimum": 1},
+            "colour": {"type": "string", "default": "red"},
+            "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            "parts": {
+                "type": "array",
+                "items": item,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+            },
+            "free": {"type": "object", "additionalProperties": {"type": "string"}},
+            "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    status = {"type": "object", "properties": {"phase": {"type": "string"}, "size": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"spec": spec, "status": status}}
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}, "scale": scale},
+    }
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+CUSTOM = [
+    Step("QUIET", DEFINITIONS, thing_definition("{ns}.example.com")),
+    Step("UNTIL", THINGS),
+    Step(
+        "POST", THINGS, thing("a", spec={"size": 2, "odd": True, "any": {"x": [1]}}, status={"phase": "No"})
+    ),
+    Step("POST", THINGS, thing("a", spec={"size": 2})),
+    Step("POST", THINGS, thing("b", spec={"size": 0, "parts": [{"value": 1}]})),
+    Step("POST", THINGS, thing("c", spec={"odd": 1}), query={"fieldValidation": "Strict"}),
+    Step("POST", THINGS, {"kind": "Thing", "metadata": {"name": "d"}}),
+    Step("POST", THINGS, {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "d"}}),
+    Step("PATCH", f"{THINGS}/a", {"spec": {"size": 3, "colour": None}}, MERGE),
+    Step("PATCH", f"{THINGS}/a", {"spec": {"size": 3}, "status": {"phase": "Up"}}, MERGE),
+    Step("PATCH", f"{THINGS}/a/status", {"spec": {"size": 9}, "status": {"phase": "Up"}}, MERGE),
+    Step("PATCH", f"{THINGS}/a", {"spec": {"size": 0}}, MERGE),
+    Step("PATCH", f"{THINGS}/a", {"spec": {}}, STRATEGIC),
+    Step("PATCH", f"{THINGS}/a", {"metadata": {"uid": "abc"}}, MERGE),
+    Step("PUT", f"{THINGS}/a", thing("a", spec={"size": 4})),
+    Step("GET", f"{THINGS}/a/scale"),
+    Step("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": 6}}, MERGE),
+    Step("GET", f"{THINGS}/a"),
+    Step("GET", f"{THINGS}/a/nothing"),
+    Step("GET", THINGS, query={"fieldSelector": "spec.size=6"}),
+    Step(
+        "PATCH",
+        f"{THINGS}/s",
+        thing("s", spec={"parts": [{"name": "x", "value": 1}, {"name": "y"}], "tags": ["p", "q"]}),
+        APPLY,
+        {"fieldManager": "one"},
+    ),
+    Step(
+        "PATCH",
+        f"{THINGS}/s",
+        thing("s", spec={"parts": [{"name": "z"}, {"name": "x", "value": 2}], "tags": ["r"]}),
+        APPLY,
+        {"fieldManager": "two"},
+    ),
+    Step(
+        "PATCH",
+        f"{THINGS}/s",
+        thing("s", spec={"parts": [{"name": "z"}, {"name": "x", "value": 2}], "tags": ["r"]}),
+        APPLY,
+        {"fieldManager": "two", "force": "true"},
+    ),
+    Step("PATCH", f"{THINGS}/s", thing("s", spec={"parts": [{"name": "y"}]}), APPLY, {"fieldManager": "one"}),
+    Step("PATCH", f"{THINGS}/s", thing("s", spec={"free": {"a": "b"}}), APPLY, {"fieldManager": "three"}),
+    Step("PATCH", f"{THINGS}/s", thing("s", spec={"free": {"c": "d"}}), APPLY, {"fieldManager": "three"}),
+    Step("PATCH", f"{THINGS}/s", thing("s", spec={"parts": [{"name": "k"}, {"name": "k"}]}), MERGE),
+    Step("PATCH", f"{THINGS}/s/status", thing("s", status={"phase": "A"}), APPLY, {"fieldManager": "st"}),
+    Step("PATCH", f"{THINGS}/s/status", thing("s", status={"size": 3}), APPLY, {"fieldManager": "st"}),
+    Step("DELETE", f"{THINGS}/s"),
+    Step("DELETE", THINGS),
+]
+
+APPLIED_PODS = [
+    Step("PATCH", f"{PODS}/p", pod("p"), APPLY, {"fieldManager": "one"}),
+    Step(
+        "PATCH",
+        f"{PODS}/p",
+        pod("p", containers=[{"name": "c", "image": "b:2"}]),
+        APPLY,
+        {"fieldManager": "two"},
+    ),
+    Step(
+        "PATCH",
+        f"{PODS}/p",
+        pod("p", containers=[{"name": "c", "image": "b:2"}]),
+        APPLY,
+        {"fieldManager": "two", "force": "true"},
+    ),
+    Step(
+        "PATCH",
+        f"{APPS}/deployments/d",
+        workload("d") | {"apiVersion": "apps/v1", "kind": "Deployment"},
+        APPLY,
+        {"fieldManager": "one"},
+    ),
+    Step("PATCH", f"{APPS}/deployments/d", {"spec": {"replicas": 2}}, MERGE, {"fieldManager": "hpa"}),
+    Step(
+        "PATCH",
+        f"{APPS}/deployments/d",
+        workload("d", replicas=5) | {"apiVersion": "apps/v1", "kind": "Deployment"},
+        APPLY,
+        {"fieldManager": "one"},
+    ),
+    Step(
+        "PATCH",
+        f"{APPS}/deployments/d",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "d", "labels": {"a": "b"}},
+            "spec": {
+                "template": {
+                    "spec": {
+                        "containers": [{"name": "side", "image": "s", "env": [{"name": "A", "value": "1"}]}],
+                        "volumes": [{"name": "v", "emptyDir": {}}],
+                    }
+                }
+            },
+        },
+        APPLY,
+        {"fieldManager": "side"},
+    ),
+    Step(
+        "PATCH",
+        f"{APPS}/deployments/d",
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "d"},
+            "spec": {"template": {"spec": {"containers": [{"name": "side", "image": "s", "env": []}]}}},
+        },
+        APPLY,
+        {"fieldManager": "side"},
+    ),
+    Step(
+        "PATCH",
+        f"{APPS}/deployments/d",
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}},
+        APPLY,
+        {"fieldManager": "side"},
+    ),
+]
+
+REPLACED = [
+    Step("POST", f"{APPS}/deployments", workload("d")),
+    Step("PUT", f"{APPS}/deployments/d", workload("d", replicas=4)),
+    Step("PUT", f"{APPS}/deployments/d/status", workload("d") | {"status": {"replicas": 4}}),
+    Step("POST", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases", {"metadata": {"name": "l"}}),
+    Step(
+        "PUT",
+        "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/l",
+        {"metadata": {"name": "l"}, "spec": {"holderIdentity": "x"}},
+    ),
+    Step("PUT", "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases/m", {"metadata": {"name": "m"}}),
+    Step(
+        "POST",
+        "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets",
+        {"metadata": {"name": "b"}, "spec": {}},
+    ),
+    Step(
+        "PUT",
+        "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets/b",
+        {"metadata": {"name": "b"}, "spec": {}},
+    ),
+    Step("POST", PODS, pod("p")),
+    Step("PUT", f"{PODS}/p", pod("p")),
+    Step("PUT", f"{PODS}/p/status", pod("p") | {"status": {"phase": "Running", "podIP": "10.0.0.1"}}),
+    Step("POST", "/api/v1/namespaces/{ns}/serviceaccounts", {"metadata": {"name": "s"}}),
+    Step(
+        "PUT", "/api/v1/namespaces/{ns}/serviceaccounts/s", {"metadata": {"name": "s", "labels": {"a": "b"}}}
+    ),
+    Step("PUT", "/api/v1/namespaces/{ns}", {"metadata": {"name": "{ns}", "labels": {"a": "b"}}}),
+    Step(
+        "PUT",
+        "/api/v1/namespaces/{ns}/finalize",
+        {"metadata": {"name": "{ns}"}, "spec": {"finalizers": ["kubernetes"]}},
+    ),
+    Step("POST", "/api/v1/nodes", {"metadata": {"name": "{ns}"}}),
+    Step("PUT", "/api/v1/nodes/{ns}", {"metadata": {"name": "{ns}"}, "spec": {"unschedulable": True}}),
+    Step(
+        "PUT",
+        "/api/v1/nodes/{ns}/status",
+        {"metadata": {"name": "{ns}"}, "status": {"capacity": {"cpu": "1"}}},
+    ),
+    Step("DELETE", "/api/v1/nodes/{ns}"),
+]
+
 SCRIPTS = {
     "plain": PLAIN,
     "patches": PATCHES,
@@ -489,4 +707,7 @@ SCRIPTS = {
     "workloads": WORKLOADS,
     "rest": REST,
     "owned": OWNED,
+    "custom": CUSTOM,
+    "applied-pods": APPLIED_PODS,
+    "replaced": REPLACED,
 }

@@ -14,12 +14,15 @@ from volcano_py.scheduler.cluster.errors import ApiError
 WAIT_S = 30.0
 
 
-async def new_namespace(api: Api) -> str:
+async def new_namespace(api: Api, *, with_controllers: bool = True) -> str:
     """A namespace in which pods can be made, without tokens mounted into them."""
     name = f"t-{secrets.token_hex(4)}"
     await api.post("/api/v1/namespaces", {"metadata": {"name": name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    await until(lambda: exists(api, account))
+    if with_controllers:
+        await until(lambda: exists(api, account))
+    elif not await exists(api, account):
+        await api.post(account.removesuffix("/default"), {"metadata": {"name": "default"}})
     await api.patch(account, {"automountServiceAccountToken": False})
     return name
 

@@ -15,14 +15,15 @@ from volcano_py.scheduler.cluster.api import Api
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
-def test_answers_are_alike(name: str, configs: Callable[[str], Path]) -> None:
+def test_answers_are_alike(name: str, configs: Callable[[str], Path], real_without_controllers: Path) -> None:
     steps = SCRIPTS[name]
 
-    async def answers(kind: str) -> list[tuple[int, object]]:
-        async with await Api.connect(str(configs(kind))) as api:
-            return await play(api, steps, await new_namespace(api))
+    async def answers(config: Path) -> list[tuple[int, object]]:
+        async with await Api.connect(str(config)) as api:
+            return await play(api, steps, await new_namespace(api, with_controllers=False))
 
-    real = asyncio.run(answers("real"))
-    embedded = asyncio.run(answers("embedded"))
-    for step, ours, theirs in zip(steps, embedded, real, strict=True):
+    real = asyncio.run(answers(real_without_controllers))
+    embedded = asyncio.run(answers(configs("embedded")))
+    asked = [step for step in steps if step.method not in ("UNTIL", "QUIET")]
+    for step, ours, theirs in zip(asked, embedded, real, strict=True):
         assert ours == theirs, f"{step.method} {step.path} {step.body}"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from tests.apiserver.spaces import exists, until
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.errors import ApiError
 
@@ -24,6 +26,7 @@ APPLY = "application/apply-patch+yaml"
 _VARIABLE = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "selfLink")
 _TIMES = ("lastTransitionTime", "lastPhaseTransitionTime", "startTime")
 _IN_OTHER_WORDS = (
+    (r" is invalid: \[.*\]", " is invalid: [...]"),
     (r'Invalid value: "(\{.*\})": .*', "<what became of the object>"),
     (r' in scheme "[^"]*"', ""),
     (r"StorageError: .* AdditionalErrorMsg: ", ""),
@@ -40,7 +43,10 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 @dataclass(frozen=True)
 class Step:
-    """One request; ``{ns}`` in its path stands for the transcript's namespace."""
+    """One request; ``{ns}`` stands for the transcript's namespace.
+
+    UNTIL waits for an answer to a GET; QUIET is a POST whose answer is not compared.
+    """
 
     method: str
     path: str
@@ -54,7 +60,13 @@ async def play(api: Api, steps: list[Step], namespace: str) -> list[tuple[int, A
     answers = []
     for step in steps:
         path = step.path.replace("{ns}", namespace)
+        if step.method == "UNTIL":
+            await until(partial(exists, api, path))
+            continue
         body = _filled(step.body, namespace)
+        if step.method == "QUIET":
+            await api.call("POST", path, body=body, content_type=step.content_type)
+            continue
         query = {name: text.replace("{ns}", namespace) for name, text in (step.query or {}).items()}
         try:
             said = await api.call(step.method, path, query=query, body=body, content_type=step.content_type)
@@ -82,7 +94,8 @@ def plain(value: Any, namespace: str, name: str = "") -> Any:
     if name == "fieldsV1":
         return value
     if name == "causes":
-        return list({msgspec.json.encode(cause): plain(cause, namespace) for cause in value}.values())
+        causes = {msgspec.json.encode(cause): plain(cause, namespace) for cause in value}
+        return sorted(causes.values(), key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
     if isinstance(value, dict):
         return {
             key: plain(below, namespace, key)

@@ -9,6 +9,7 @@ from volcano_py.simulator.apiserver.defaults.nodes import default_node
 from volcano_py.simulator.apiserver.defaults.pods import default_pod
 from volcano_py.simulator.apiserver.defaults.services import default_service
 from volcano_py.simulator.apiserver.defaults.small import (
+    default_definition,
     default_namespace,
     default_pdb,
     default_priority_class,
@@ -38,6 +39,7 @@ _DEFAULTS: Final[Mapping[str, Callable[[Document], None]]] = {
     "storageclasses.storage.k8s.io": default_storage_class,
     "priorityclasses.scheduling.k8s.io": default_priority_class,
     "poddisruptionbudgets.policy": default_pdb,
+    "customresourcedefinitions.apiextensions.k8s.io": default_definition,
     "deployments.apps": default_deployment,
     "replicasets.apps": default_replica_set,
     "statefulsets.apps": default_stateful_set,

@@ -18,6 +18,16 @@ def default_namespace(namespace: Document) -> None:
     status.setdefault("phase", "Active")
 
 
+def default_definition(definition: Document) -> None:
+    """Fill in a CustomResourceDefinition's defaults."""
+    spec = definition.setdefault("spec", {})
+    spec.setdefault("conversion", {}).setdefault("strategy", "None")
+    names = spec.get("names")
+    if isinstance(names, dict) and names.get("kind"):
+        names.setdefault("singular", names["kind"].lower())
+        names.setdefault("listKind", f"{names['kind']}List")
+
+
 def default_volume(volume: Document) -> None:
     """Fill in a PersistentVolume's defaults."""
     spec = volume.setdefault("spec", {})
