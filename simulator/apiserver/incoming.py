@@ -27,7 +27,7 @@ def read_body(body: bytes, media_type: str, kind: ServedKind) -> Document:
     """
     if media_type == PROTOBUF:
         return read_protobuf(body, (kind.api_version, kind.kind))
-    if media_type not in ("", JSON, YAML, "application/x-www-form-urlencoded", "*/*"):
+    if media_type not in ("", JSON, YAML):
         raise unsupported_media([JSON, YAML, PROTOBUF])
     try:
         document = yaml.safe_load(body) if media_type == YAML else msgspec.json.decode(body)

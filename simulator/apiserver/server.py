@@ -184,7 +184,7 @@ class Server:
 
     async def _post(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         body = await request.read()
-        document = read_body(body, request.content_type, target.kind)
+        document = read_body(body, _media_type(request), target.kind)
         write = self._write(request)
         if target.subresource or target.kind.plural in POSTED:
             answer = post(self._cluster, self._keys, user, target, document, write)
@@ -198,7 +198,7 @@ class Server:
         return self._written(request, target, made, write, status=201)
 
     async def _put(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
-        document = read_body(await request.read(), request.content_type, target.kind)
+        document = read_body(await request.read(), _media_type(request), target.kind)
         write = self._write(request)
         if not target.name:
             raise not_allowed()
@@ -210,7 +210,7 @@ class Server:
 
     async def _patch(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         body = await request.read()
-        media_type = request.content_type
+        media_type = _media_type(request)
         if media_type not in patch_types(target.kind):
             if target.kind.custom:
                 raise unsupported_media(patch_types(target.kind))
@@ -230,7 +230,7 @@ class Server:
 
     async def _delete(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         body = await request.read()
-        media_type = request.content_type.replace("octet-stream", "json")
+        media_type = _media_type(request)
         options = read_body(body, media_type, target.kind) if body else None
         deletion, dry_run = delete_options(request.query, options)
         if target.subresource:
@@ -269,6 +269,11 @@ class Server:
             quoted = text.replace("\\", "\\\\").replace('"', '\\"')
             response.headers.add("Warning", f'299 - "{quoted}"')
         return response
+
+
+def _media_type(request: web.BaseRequest) -> str:
+    """What the body is in; "" where the client does not say."""
+    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def _cut(request: web.BaseRequest) -> None:
