@@ -28,17 +28,27 @@ class QueueIntake:
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
+        self._read: dict[str, tuple[object, ...]] = {}
         imply_default_queue(state.queues)
         adopt_tree(state.queues, plan_tree(state.queues))
 
     def upsert(self, source: QueueObject) -> None:
-        """Take in *source* as it is now; raises ``ObjectError`` on amounts beyond counting."""
+        """Take in *source* as it is now; raises ``ObjectError`` on amounts beyond counting.
+
+        What we and the controllers write of its holdings is no news, and comes after every cycle.
+        """
+        name, state = source.metadata.name, source.status.state if source.status else ""
+        read = (source.metadata.uid, source.metadata.created, source.spec, state)
+        if self._read.get(name) == read:
+            return
         queue = put_queue(self.state.queues, source)
+        self._read[name] = read
         self._relink(self._jobs_of(queue))
 
     def remove(self, name: str) -> None:
         """Queue *name* is gone; its jobs wait for a queue of that name."""
         queues = self.state.queues
+        self._read.pop(name, None)
         queue = queues.named(name)
         if queue is None:
             return

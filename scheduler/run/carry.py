@@ -40,6 +40,10 @@ MOST_EVENTS: Final = 10
 """Members of one gang with the same refusal that get an event of their own; all get the condition."""
 
 
+QUEUES_EVERY_S: Final = 1.0
+"""Between two rounds of queue statuses: what a queue holds changes with every bind."""
+
+
 @dataclass(frozen=True, slots=True)
 class EvictionStyle:
     """How evictions are carried out.
@@ -67,6 +71,7 @@ class Carrier:
         self._nominated: dict[str, str] = {}
         self._wrong: dict[str, ProblemOrder] = {}
         self._allocated: Ints = np.zeros((0, 0), np.int64)
+        self._queues_at = -QUEUES_EVERY_S
 
     def orders(self, owner: Owner, result: CycleResult, number: int, now: float) -> list[Order]:
         """Everything to be done after cycle *number*, most pressing first.
@@ -85,7 +90,7 @@ class Carrier:
             *self._nominations(state),
             *self._groups(state, result.pod_groups, number, now),
             *self._refusals(state, result),
-            *self._queues(state, owner.known),
+            *self._queues(state, owner.known, now),
         ]
 
     def problems(self, state: ClusterState, known: Known) -> list[Order]:
@@ -202,8 +207,11 @@ class Carrier:
             if order is not None:
                 yield order
 
-    def _queues(self, state: ClusterState, known: Known) -> Iterator[Order]:
-        """What queues hold, of those whose holdings have changed since it was last said."""
+    def _queues(self, state: ClusterState, known: Known, now: float) -> Iterator[Order]:
+        """What queues hold, of those whose holdings have changed since it was last said, now and then."""
+        if 0 <= now - self._queues_at < QUEUES_EVERY_S:
+            return
+        self._queues_at = now
         held = state.queues.allocated
         before = self._allocated
         alike = before.shape == held.shape

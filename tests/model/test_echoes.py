@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.clusters import Document, engine, group, node, pod
+from tests.clusters import Document, engine, group, node, pod, queue
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.tasks import Status
 
@@ -124,3 +124,17 @@ def test_a_handshake_of_a_device_plugin_is_no_change_of_the_node() -> None:
     assert versions(made) == before
     made.apply(node("n0", annotations={**notes, "x": "y"}, amounts={"nvidia.com/gpu": "4"}))
     assert versions(made) != before
+
+
+def test_what_is_written_of_a_queues_holdings_changes_nothing_and_its_state_does() -> None:
+    made, _ = placed()
+    asked = queue("default", 2)
+    made.apply(asked)
+    before = versions(made)
+    made.apply({**asked, "status": {"state": "Open", "allocated": {"cpu": "1"}, "running": 1}})
+    assert versions(made) == before
+    made.apply({**asked, "status": {"state": "Closed"}})
+    assert versions(made) != before
+    made.delete("Queue", "default")
+    made.apply(asked)
+    assert int(made.state.queues.weight[made.state.queues.index["default"]]) == 2
