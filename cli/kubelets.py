@@ -22,8 +22,9 @@ from volcano_py.cli.node_options import (
     shape_of,
 )  # fmt: skip
 from volcano_py.scheduler.cluster.api import AccessError, Api, ApiError, Unreachable
+from volcano_py.simulator.kubelet.kubelets import Kubelets
 from volcano_py.simulator.kubelet.nodes import NodeShape
-from volcano_py.simulator.kubelet.play import play
+from volcano_py.simulator.kubelet.play import PLAYING, play
 
 
 def kubelets(
@@ -63,11 +64,17 @@ def kubelets(
         raise typer.Exit(1) from None
 
 
+def _say_ready(kubelets: Kubelets) -> None:
+    del kubelets  # it has only just begun to read
+    print(PLAYING, flush=True)
+
+
 async def _run(
     kubeconfig: str | None, context: str | None, nodes: int, shape: NodeShape, in_flight: int, leases: bool
 ) -> None:
     async with await Api.connect(kubeconfig, context, agent="volcano-py-kubelets") as api:
-        playing = asyncio.ensure_future(play(api, nodes, shape, in_flight=in_flight, leases=leases))
+        work = play(api, nodes, shape, in_flight=in_flight, leases=leases, ready=_say_ready)
+        playing = asyncio.ensure_future(work)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
         await asyncio.wait([playing])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 import structlog
 
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
@@ -178,7 +179,7 @@ class Kubelets:
             await self._carry_out(tracked, step)
         except ApiError as error:
             return self._refused(tracked, step, error)
-        except Unreachable as error:
+        except (Unreachable, msgspec.DecodeError) as error:
             return self._failed(tracked, step, str(error))
         tracked.failures = 0
         self.stats.steps[step.act.value] += 1

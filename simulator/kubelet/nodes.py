@@ -81,9 +81,12 @@ async def register_nodes(
         async with gate:
             await _register(api, node, kubelet_port)
 
-    async with asyncio.TaskGroup() as group:
-        for node in nodes:
-            group.create_task(one(node))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for node in nodes:
+                group.create_task(one(node))
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 async def _register(api: Api, node: Document, kubelet_port: int) -> None:

@@ -17,6 +17,8 @@ from volcano_py.simulator.kubelet.logs import serve_logs
 from volcano_py.simulator.kubelet.nodes import SELECTOR, NodeShape, make_nodes, register_nodes
 from volcano_py.simulator.kubelet.podview import decode_pod
 
+PLAYING: Final = "pretend nodes are played"
+"""Part of what a process of kubelets says once its nodes are there."""
 _BOUND_PODS: Final = Followed(RESOURCES["Pod"], decode_pod, {"fieldSelector": "spec.nodeName!="})
 _decode_node: Final = msgspec.json.Decoder(dict).decode
 _PRETEND_NODES: Final = Followed(RESOURCES["Node"], _decode_node, {"labelSelector": SELECTOR})
@@ -48,16 +50,16 @@ async def play(
         Unreachable: it did not answer while nodes were made; later it is waited for.
     """
     kubelets = Kubelets(api, in_flight=in_flight)
-    async with serve_logs(kubelets.pod) as port, asyncio.TaskGroup() as group:
-        await register_nodes(
-            api, make_nodes(nodes, shape or NodeShape()), kubelet_port=port, in_flight=in_flight
-        )
-        group.create_task(follow(api, _PRETEND_NODES, _on_node(kubelets)).run())
-        group.create_task(follow(api, _BOUND_PODS, _on_pod(kubelets)).run())
-        group.create_task(kubelets.run())
-        if leases:
-            group.create_task(keep_alive(api, kubelets.nodes))
-        ready(kubelets)
+    async with serve_logs(kubelets.pod) as port:
+        made = make_nodes(nodes, shape or NodeShape())
+        await register_nodes(api, made, kubelet_port=port, in_flight=in_flight)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(follow(api, _PRETEND_NODES, _on_node(kubelets)).run())
+            group.create_task(follow(api, _BOUND_PODS, _on_pod(kubelets)).run())
+            group.create_task(kubelets.run())
+            if leases:
+                group.create_task(keep_alive(api, kubelets.nodes))
+            ready(kubelets)
 
 
 def _on_node(kubelets: Kubelets) -> Callable[[Change], None]:

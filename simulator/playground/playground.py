@@ -16,6 +16,7 @@ from typing import Final
 
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
 from volcano_py.simulator.kubelet.nodes import NodeShape
+from volcano_py.simulator.kubelet.play import PLAYING
 from volcano_py.simulator.playground import readiness
 from volcano_py.simulator.playground.folder import Folder, PlaygroundError, any_port
 from volcano_py.simulator.playground.parts import Part, PartSpec
@@ -68,8 +69,8 @@ class Playground:
         """Start all parts.
 
         Raises:
-            PlaygroundError: the port is taken, or a part did not come up; what had started is stopped, and its
-                logs are kept.
+            PlaygroundError: the port is taken, or a part did not come up; what had started is stopped,
+                and its logs are kept.
         """
         try:
             port = self.folder.port(self._wishes.port)
@@ -134,9 +135,14 @@ class Playground:
         return PartSpec("apiserver", argv, lambda: readiness.serves(self._config()))
 
     def _kubelets(self) -> PartSpec:
-        since_s, count = time.time(), self._wishes.nodes
+        log = self.folder.log("kubelets")
+        before = log.stat().st_size if log.exists() else 0
+
+        async def is_ready() -> bool:
+            return readiness.says(log, before, PLAYING)
+
         argv = [*VOLCANO_PY, "kubelets", "--no-leases", *self._access(), *self._node_words()]
-        return PartSpec("kubelets", argv, lambda: readiness.are_nodes_ready(self._config(), count, since_s))
+        return PartSpec("kubelets", argv, is_ready)
 
     def _component(self, name: str) -> PartSpec:
         """The scheduler or the controllers."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
-from volcano_py.scheduler.cluster.api import RESOURCES, AccessError, Api, ApiError, Unreachable
-from volcano_py.simulator.kubelet.nodes import SELECTOR
+from volcano_py.scheduler.cluster.api import AccessError, Api, ApiError, Unreachable
 
 _ANSWER_S = 2.0
 
@@ -24,14 +21,12 @@ async def serves(kubeconfig: Path) -> bool:
     return True
 
 
-async def are_nodes_ready(kubeconfig: Path, count: int, since_s: float) -> bool:
-    """Whether *count* pretend nodes were reported ready since *since_s*, seconds since the epoch."""
+def says(log: Path, after: int, words: str) -> bool:
+    """Whether *words* stand in *log* behind its first *after* bytes."""
     try:
-        async with await Api.connect(str(kubeconfig)) as api:
-            answer = await api.get(RESOURCES["Node"].path(), labelSelector=SELECTOR)
-    except (AccessError, ApiError, Unreachable):
+        return words.encode() in log.read_bytes()[after:]
+    except FileNotFoundError:
         return False
-    return sum(_is_ready(node, since_s) for node in answer["items"]) >= count
 
 
 async def is_ready(port: int) -> bool:
@@ -45,11 +40,3 @@ async def is_ready(port: int) -> bool:
             return answer.status == 200
     except (TimeoutError, aiohttp.ClientError):
         return False
-
-
-def _is_ready(node: dict[str, Any], since_s: float) -> bool:
-    conditions = {one["type"]: one for one in node.get("status", {}).get("conditions") or ()}
-    ready = conditions.get("Ready", {})
-    if ready.get("status") != "True":
-        return False
-    return datetime.fromisoformat(ready["lastHeartbeatTime"]).timestamp() >= int(since_s)
