@@ -301,6 +301,37 @@ async def lease_is_taken_by_version(api: Api, space: str) -> None:
     assert (caught.value.status, caught.value.reason) == (409, "Conflict")
 
 
+async def budget_holds_its_pods(api: Api, space: str) -> None:
+    budgets = f"/apis/policy/v1/namespaces/{space}/poddisruptionbudgets"
+    budget = {
+        "metadata": {"name": "b"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"role": "x"}}},
+    }
+    for name in ("a", "b"):
+        document = pod(name)
+        document["metadata"]["labels"] = {"role": "x"}
+        await api.post(pods(space), document)
+        await api.post(f"{pods(space)}/{name}/binding", {"metadata": {"name": name}, "target": {"name": "n"}})
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await api.patch(f"{pods(space)}/{name}/status", {"status": ready}, kind="strategic")
+    await api.post(budgets, budget)
+
+    async def counted() -> bool:
+        status = (await api.get(f"{budgets}/b")).get("status") or {}
+        # A pod without a controller counts as it is; the real server wants minAvailable as a number then.
+        return (status.get("currentHealthy"), status.get("disruptionsAllowed")) == (2, 1)
+
+    await until(counted)
+    await api.post(f"{pods(space)}/a/eviction", {"metadata": {"name": "a"}})
+    with pytest.raises(ApiError) as caught:
+        await api.post(f"{pods(space)}/b/eviction", {"metadata": {"name": "b"}})
+    assert (caught.value.status, caught.value.reason) == (429, "TooManyRequests")
+    assert "violate the pod's disruption budget" in caught.value.message
+    there = await api.get(f"{pods(space)}/a")
+    reasons = [one.get("reason") for one in there["status"]["conditions"]]
+    assert "EvictionByEvictionAPI" in reasons
+
+
 async def gone(api: Api, path: str) -> bool:
     return await state(api, path) is None
 
@@ -323,4 +354,5 @@ CASES = (
     healthy_is_what_it_says,
     event_is_found_by_its_object,
     lease_is_taken_by_version,
+    budget_holds_its_pods,
 )
