@@ -34,6 +34,8 @@ class Collector:
         for bucket, items in self._store.buckets():
             for item in items:
                 self._enter(bucket, item)
+                if item.owners or item.ending:
+                    self._doubtful[bucket, item.key] = None
 
     @property
     def has_work(self) -> bool:
@@ -48,6 +50,8 @@ class Collector:
             self._bury(change)
         else:
             self._enter(change.bucket, change.item)
+            if change.item.ending or _owners_are_news(change):
+                self._doubtful[change.bucket, change.item.key] = None
         return self.has_work
 
     def collect(self, most: int) -> None:
@@ -64,8 +68,6 @@ class Collector:
             self._place_of[item.uid] = place
         for owner in item.owners:
             self._dependants[owner].add(place)
-        if item.owners or item.ending:
-            self._doubtful[place] = None
 
     def _leave(self, bucket: str, item: Item) -> None:
         for owner in item.owners:
@@ -171,6 +173,11 @@ class Collector:
         bucket, (namespace, name) = place
         item = self._store.get(bucket, namespace, name)
         return item if item is not None and item.uid == uid else None
+
+
+def _owners_are_news(change: Change) -> bool:
+    before = change.before.owners if change.before is not None else ()
+    return bool(change.item.owners) and change.item.owners != before
 
 
 def _can_own(owner: Item, item: Item) -> bool:

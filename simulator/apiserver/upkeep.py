@@ -1,4 +1,4 @@
-"""What a cluster's own controllers do for every object: garbage, ending namespaces and definitions, budgets.
+"""What a cluster does by itself: garbage, ending namespaces and definitions, budgets, old events.
 
 One task, woken by changes. It works in short turns, so that requests are answered in between.
 """
@@ -6,6 +6,7 @@ One task, woken by changes. It works in short turns, so that requests are answer
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Final
 
@@ -13,6 +14,7 @@ from volcano_py.simulator.apiserver.cluster import Cluster
 from volcano_py.simulator.apiserver.collector import Collector
 from volcano_py.simulator.apiserver.deleting import CLEANUP, DEFINITIONS
 from volcano_py.simulator.apiserver.disruption import BudgetKeeper
+from volcano_py.simulator.apiserver.expiry import Expiry
 from volcano_py.simulator.apiserver.requests import BACKGROUND, Deletion
 from volcano_py.simulator.apiserver.status import Document
 from volcano_py.simulator.apiserver.store import DELETED, Change, Item
@@ -23,6 +25,8 @@ _TURN: Final = 200
 """Objects looked at before requests have their turn."""
 _GATHER_S: Final = 0.01
 """Changes of this long are dealt with together."""
+_SWEEP_S: Final = 60.0
+"""With nothing to do, old events are looked for this often."""
 _RETRY_S: Final = 1.0
 
 
@@ -34,6 +38,8 @@ class Upkeep:
         self._store = cluster.store
         self._collector = Collector(cluster)
         self._budgets = BudgetKeeper(cluster.store)
+        self._clock = cluster.objects.clock
+        self._expiry = Expiry(cluster.store, self._clock())
         self._ending = {item.name for item in self._store.items("namespaces") if item.ending}
         self._retired = {item.name for item in self._store.items(DEFINITIONS) if item.ending}
         self._news = asyncio.Event()
@@ -43,7 +49,9 @@ class Upkeep:
     async def run(self) -> None:
         """Work until cancelled; a fault is logged and tried again later."""
         while True:
-            await self._news.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SWEEP_S):
+                    await self._news.wait()
             await asyncio.sleep(_GATHER_S)
             self._news.clear()
             try:
@@ -62,10 +70,12 @@ class Upkeep:
         for name in tuple(self._retired):
             self._clear_definition(name)
         self._budgets.settle()
+        self._expiry.sweep(self._clock(), _TURN)
 
     def _heed(self, change: Change) -> None:
         work = self._collector.heed(change)
         work = self._budgets.heed(change) or work
+        self._expiry.heed(change, self._clock())
         if change.item.ending and change.kind != DELETED:
             self._note_end(change)
         if work or self._ending or self._retired:
