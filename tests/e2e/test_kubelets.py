@@ -123,6 +123,19 @@ def test_kubelets_that_start_anew_go_on_where_the_last_ones_stopped(cluster: Clu
     assert after["status"] == before["b"]["status"], "nothing is written twice"
 
 
+def test_kubelets_wait_for_a_server_that_is_down(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    cluster.create(bound_pod(cluster, "a", {"run-seconds": "1"}), bound_pod(cluster, "b"))
+    until_phase(cluster, "b", "Running")
+    cluster.server.crash()
+    cluster.server.revive()
+    cluster.create(bound_pod(cluster, "c"))
+    until_phase(cluster, "c", "Running")
+    until_phase(cluster, "a", "Succeeded")
+    cluster.delete("Pod", f"{cluster.space}/b")
+    cluster.until_gone("Pod", f"{cluster.space}/b")
+
+
 def test_pods_of_nodes_that_are_not_pretended_are_left_alone(cluster: Cluster) -> None:
     play_nodes(cluster)
     cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "other"}})
