@@ -18,7 +18,7 @@ PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildc
 .PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo playground bench bench-e2e clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv/ with every locked dependency and volcano-py itself
 	@:

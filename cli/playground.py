@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import sys
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -28,7 +29,7 @@ from volcano_py.cli.node_options import (
 )
 from volcano_py.simulator.playground.playground import Playground, PlaygroundError, Wishes
 
-_MANIFEST = "examples/playground"
+_MANIFESTS: Final = Path("examples/playground")
 
 
 def playground(
@@ -114,15 +115,23 @@ async def _first(work: Awaitable[None], asked: Awaitable[bool]) -> bool:
 
 
 def _next_steps(play: Playground, console: Console) -> None:
-    lines = (
-        f"export KUBECONFIG={play.kubeconfig}",
-        "kubectl get nodes",
-        f"kubectl apply -f {_MANIFEST}/queues.yaml -f {_MANIFEST}/gang.yaml",
-        "kubectl get podgroups,pods -A -o wide",
-        "vcctl-py explain podgroup train -n research",
-    )
+    lines = [f"export KUBECONFIG={play.kubeconfig}", "kubectl get nodes"]
+    if _MANIFESTS.is_dir():
+        lines += [
+            f"kubectl apply -f {_MANIFESTS}/queues.yaml -f {_MANIFESTS}/gang.yaml",
+            "kubectl get podgroups,pods -A -o wide",
+            f"{_program('vcctl-py')} explain podgroup train -n research",
+        ]
     console.print(f"logs of the parts: {play.folder.logs}\n", soft_wrap=True)
     console.print("In another terminal:", style="bold")
     for line in lines:
         console.print(f"  {line}", soft_wrap=True)
     console.print("\nCtrl-C stops it.")
+
+
+def _program(name: str) -> str:
+    """How to call a program of ours from here: by its name where the shell finds it, else by its path."""
+    ours = Path(sys.executable).parent / name
+    if shutil.which(name):
+        return name
+    return str(ours.relative_to(Path.cwd())) if ours.is_relative_to(Path.cwd()) else str(ours)
