@@ -6,10 +6,10 @@ from typing import Annotated, Final
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.basic import Noun, delete_verb, describe_verb, get_verb, list_verb
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.submitting import submit
 from volcano_py.cli.vcctl.tables import Column, age
 

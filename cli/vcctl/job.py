@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.basic import (
     Name,
     NameOption,
@@ -19,7 +20,6 @@ from volcano_py.cli.vcctl.basic import (
 from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.commands import one_name, order
 from volcano_py.cli.vcctl.flags import NAMESPACED, Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.queue_orders import amounts, queue_of
 from volcano_py.cli.vcctl.submitting import submit
 from volcano_py.cli.vcctl.tables import Column, age, say, show

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.output import print_plan
 from volcano_py.cli.plan import BAD_INPUT, WIDTH
 from volcano_py.cli.vcctl.cluster import USAGE, Cluster, CommandError, Document, run
 from volcano_py.cli.vcctl.flags import CONNECTION, Flags, Form, with_flags
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.live_config import SchedulerConf, scheduler_config
 from volcano_py.cli.vcctl.snapshot import NEEDED
 from volcano_py.cli.vcctl.tables import print_data

@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 import typer
 
+from volcano_py.cli.lazy import LazyGroup
 from volcano_py.cli.vcctl.flags import top_flags
-from volcano_py.cli.vcctl.lazy import LazyGroup
 
 _OBJECTS, _QUESTIONS = "Objects", "Questions"
 COMMANDS: Final = {

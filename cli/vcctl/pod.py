@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.basic import Noun, columns_of, describe_verb, get_verb, in_order
 from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.flags import LIST, NAMESPACED, Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.queue_orders import queue_of
 from volcano_py.cli.vcctl.tables import Column, age, show
 

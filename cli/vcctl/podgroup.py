@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl import group_orders as orders
 from volcano_py.cli.vcctl.basic import (
     Name,
@@ -20,7 +21,6 @@ from volcano_py.cli.vcctl.basic import (
 from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.commands import one_name
 from volcano_py.cli.vcctl.flags import LIST, NAMESPACED, Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.pod import status
 from volcano_py.cli.vcctl.queue_orders import queue_of
 from volcano_py.cli.vcctl.tables import Column, age, show

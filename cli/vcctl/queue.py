@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl import queue_orders as orders
 from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.commands import one_name
 from volcano_py.cli.vcctl.describe import describe
 from volcano_py.cli.vcctl.flags import LIST, ONE, Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.tables import Column, age, print_objects, say, show
 
 app = typer.Typer(cls=NearMissGroup, no_args_is_help=True, help="Queues: who is owed what.")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import typer
 from rich.text import Text
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.queue_bars import ASCII, BLOCKS, queue_table, usage_bar
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import ONE, Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.live_config import SchedulerConf
 from volcano_py.cli.vcctl.snapshot import snapshot
 from volcano_py.cli.vcctl.tables import Column, out, print_data, print_rows, say, table
@@ -26,10 +26,7 @@ Data = dict[str, Any]
 class _Things(NearMissGroup):
     """What can be looked at, in the singular too."""
 
-    @property
-    def others(self) -> dict[str, str]:
-        """Other spellings."""
-        return {"queue": "queues", "q": "queues", "node": "nodes", "no": "nodes", "card": "cards"}
+    spellings: ClassVar = {"queue": "queues", "q": "queues", "node": "nodes", "no": "nodes", "card": "cards"}
 
 
 app = typer.Typer(cls=_Things, no_args_is_help=True, help="What queues, nodes and cards hold.")

@@ -6,9 +6,9 @@ from importlib.metadata import version as installed
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import CONNECTION, Flags, with_flags
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.tables import say
 
 

@@ -15,7 +15,9 @@ from volcano_py.cli.vcctl.doctor.rights import denied_rights
 from volcano_py.cli.vcctl.live_config import scheduler_config
 from volcano_py.scheduler.cluster.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
+from volcano_py.scheduler.decoding import decode_object, identity_of
 from volcano_py.scheduler.engine import Engine
+from volcano_py.scheduler.model.kube.errors import ObjectError
 
 MORE_KINDS: Final = ("CustomResourceDefinition", "Lease", "DaemonSet")
 EVENTS: Final = ("Scheduled", "FailedScheduling")
@@ -25,7 +27,6 @@ EVENTS: Final = ("Scheduled", "FailedScheduling")
 async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
     """The evidence. Raises ``CommandError`` where the configuration can't be carried out."""
     source = await scheduler_config(cluster, conf)
-    now = time.time()
     objects: dict[str, list[Document]] = {}
     unread: dict[str, str] = {}
     kinds = (*ENGINE_KINDS, *MORE_KINDS)
@@ -36,7 +37,7 @@ async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
             unread[kind] = found
         else:
             objects[kind] = found
-    server_now = server_clock(cluster.api.server_date)
+    now, server_now = time.time(), server_clock(cluster.api.server_date)
     objects["Event"] = await _events(cluster)
     rights, why = await denied_rights(cluster)
     if why:
@@ -44,15 +45,21 @@ async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
     engine = Engine(source.config)
     for kind in ENGINE_KINDS:
         feed(engine, objects.get(kind, ()))
-    result = engine.cycle(time.time())
-    taken = time.time() if server_now is not None else now
-    return Evidence(objects, engine, result, taken, server_now, rights, unread)
+    result = engine.cycle(now)
+    return Evidence(objects, engine, result, now, server_now, rights, unread)
 
 
 def feed(engine: Engine, documents: Iterable[Document]) -> None:
     """Let *engine* take in *documents*; those that are wrong are marked in its state."""
+    items = []
     for document in documents:
-        engine.apply(document)
+        try:
+            item = decode_object(document)
+        except ObjectError as error:
+            engine.state.mark(*identity_of(document), list(error.problems))
+        else:
+            items += [] if item is None else [item]
+    engine.state.upsert_all(items)
 
 
 def server_clock(date: str) -> float | None:

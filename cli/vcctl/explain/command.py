@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import typer
 
+from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.cluster import Cluster, CommandError, run
 from volcano_py.cli.vcctl.explain.estimate import estimate, run_times
 from volcano_py.cli.vcctl.explain.groups import add_estimate, group_story, pod_story
@@ -14,7 +15,6 @@ from volcano_py.cli.vcctl.explain.history import told_by_events, written_on
 from volcano_py.cli.vcctl.explain.queues import queue_story
 from volcano_py.cli.vcctl.explain.story import Story, tell
 from volcano_py.cli.vcctl.flags import ONE, Flags, verb
-from volcano_py.cli.vcctl.lazy import NearMissGroup
 from volcano_py.cli.vcctl.live_config import SchedulerConf
 from volcano_py.cli.vcctl.snapshot import Snapshot, outlook, snapshot
 from volcano_py.cli.vcctl.tables import print_data
@@ -25,13 +25,10 @@ from volcano_py.scheduler.model.tasks import NOWHERE, Status
 class _Kinds(NearMissGroup):
     """The kinds, under their short names too."""
 
-    @property
-    def others(self) -> dict[str, str]:
-        """Other spellings."""
-        return {
-            "po": "pod", "pods": "pod", "pg": "podgroup", "podgroups": "podgroup",
-            "q": "queue", "queues": "queue",
-        }  # fmt: skip
+    spellings: ClassVar = {
+        "po": "pod", "pods": "pod", "pg": "podgroup", "podgroups": "podgroup",
+        "q": "queue", "queues": "queue",
+    }  # fmt: skip
 
 
 app = typer.Typer(

@@ -12,23 +12,23 @@ from typer.main import get_command as as_command
 
 
 class NearMissGroup(TyperGroup):
-    """A group whose unknown verbs are answered with the closest known one."""
+    """A group whose unknown verbs are answered with the closest known one.
+
+    ``spellings`` of a subclass are other names of its commands, such as plurals.
+    """
+
+    spellings: ClassVar[dict[str, str]] = {}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that *args* begin with; other spellings of it are tried first."""
-        if args and args[0] in self.others:
-            args = [self.others[args[0]], *args[1:]]
+        if args and args[0] in self.spellings:
+            args = [self.spellings[args[0]], *args[1:]]
         known = self.list_commands(ctx)
         if args and args[0] not in known:
-            close = get_close_matches(args[0], [*known, *self.others], n=1)
+            close = get_close_matches(args[0], [*known, *self.spellings], n=1)
             hint = f' (did you mean "{close[0]}"?)' if close else f"; there are {', '.join(known)}"
             ctx.fail(f'there is no command "{args[0]}"{hint}')
         return super().resolve_command(ctx, args)
-
-    @property
-    def others(self) -> dict[str, str]:
-        """Other spellings of commands, such as plurals."""
-        return {}
 
 
 class LazyGroup(NearMissGroup):
@@ -40,13 +40,7 @@ class LazyGroup(NearMissGroup):
 
     commands_by_name: ClassVar[dict[str, tuple[str, str]]] = {}
     panels: ClassVar[dict[str, str]] = {}
-    spellings: ClassVar[dict[str, str]] = {}
     _listing = False
-
-    @property
-    def others(self) -> dict[str, str]:
-        """Other spellings of commands."""
-        return self.spellings
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All names, in the order people meet them."""
@@ -60,7 +54,8 @@ class LazyGroup(NearMissGroup):
         if self._listing:
             return _stub(cmd_name, line, self.panels.get(cmd_name))
         module, _, name = where.partition(":")
-        return as_command(getattr(import_module(module), name))
+        target = getattr(import_module(module), name)
+        return as_command(target if isinstance(target, typer.Typer) else _single(cmd_name, target))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Help without importing what it lists."""
@@ -69,13 +64,17 @@ class LazyGroup(NearMissGroup):
         self._listing = False
 
 
+def _single(name: str, function: Any) -> typer.Typer:
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    app.command(name)(function)
+    return app
+
+
 def _stub(name: str, line: str, panel: str | None) -> Any:
     def nothing() -> None:
         """Stands for a command while help is listed."""
 
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command(name, rich_help_panel=panel)(nothing)
-    command = as_command(app)
+    command = as_command(_single(name, nothing))
     command.help = command.short_help = line
     command.rich_help_panel = panel  # type: ignore[attr-defined] # of the command that typer makes
     return command
