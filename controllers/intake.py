@@ -1,9 +1,10 @@
 """Brings the server's state into :class:`Observed`: whole lists, and single events of watches.
 
 Before the first decision every kind is listed, so that nothing is taken for missing that was merely not seen
-yet. A list also says what is gone. That is needed later too: a watch that had to begin anew lists again and
-tells nothing of deletions in between (kopf does so), so soon after that the kind is listed here once more,
-and from time to time anyway.
+yet. A list also says what is gone. That is needed later too: a watch that begins, or begins anew, lists and
+tells nothing of deletions before that (kopf does so). So soon after its list the kind is listed here once
+more. A watch whose list was empty tells nothing at all; therefore kinds are listed again at growing intervals
+after the start, and from time to time for ever.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _log = structlog.get_logger("controllers")
 _PAGE: Final = 500
 _QUIET_S: Final = 2.0
 _WAIT_S: Final = 2.0
+_GROWTH: Final = 3.0
 
 
 def pod_selector(scheduler_names: tuple[str, ...]) -> str:
@@ -83,13 +85,15 @@ class Intake:
     async def refresh(self) -> None:
         """List a kind again when it is due; until cancelled."""
         loop = asyncio.get_running_loop()
+        start, first_s = loop.time(), min(_QUIET_S, self._every_s)
         for kind in KINDS:
-            self._due.setdefault(kind, loop.time() + self._every_s * random.uniform(0.5, 1.0))
+            self._due.setdefault(kind, start + first_s)
         while True:
-            await asyncio.sleep(min(_QUIET_S, self._every_s) / 2)
+            await asyncio.sleep(first_s / 2)
             for kind in KINDS:
                 if loop.time() >= self._due[kind]:
-                    self._due[kind] = loop.time() + self._every_s * random.uniform(0.9, 1.1)
+                    pause_s = min(self._every_s, _GROWTH * (loop.time() - start))
+                    self._due[kind] = loop.time() + pause_s * random.uniform(0.9, 1.1)
                     if not await self._try_list(kind):
                         self._due[kind] = loop.time() + _WAIT_S
 

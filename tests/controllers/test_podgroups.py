@@ -202,10 +202,11 @@ def test_the_group_follows_the_newest_template_but_keeps_what_people_changed() -
     ours = owner("StatefulSet", "s", "s1")
     server.put("Pod", "s-0", "ns", "u1", **pod_parts(ours, labels={"controller-revision-hash": "r1"}))
     settled(server)
-    server.change("PodGroup", "podgroup-s1", "ns", spec={"queue": "moved"})
+    server.change("PodGroup", "podgroup-s1", "ns", spec={"queue": "moved", "minMember": 2})
     server.put("Pod", "s-1", "ns", "u2", **pod_parts(ours, labels={"controller-revision-hash": "r1"}))
     settled(server)
-    assert groups(server)["ns/podgroup-s1"]["spec"]["queue"] == "moved"
+    spec = groups(server)["ns/podgroup-s1"]["spec"]
+    assert (spec["queue"], spec["minMember"]) == ("moved", 2)
     server.change("StatefulSet", "s", "ns", status={"updateRevision": "r2"})
     old = pod_parts(ours, labels={"controller-revision-hash": "r1"}, requests={"cpu": "8"})
     new = pod_parts(ours, labels={"controller-revision-hash": "r2"}, requests={"cpu": "4"})

@@ -239,6 +239,29 @@ def test_a_state_is_not_written_over_one_that_nobody_here_has_seen() -> None:
     assert state(server, "q") == "Closed"
 
 
+def test_an_order_is_not_lost_when_the_queue_is_not_as_it_was_seen() -> None:
+    async def course(server: Server) -> None:
+        process = Process(server)
+        queue(server, "q", state="Open")
+        await process.start()
+        await process.settle()
+        server.change("Queue", "q", spec={"weight": 5})
+        server.events.clear()
+        command(server, "CloseQueue", "q")
+        await process.settle()
+
+    server = Server()
+    asyncio.run(course(server))
+    assert (state(server, "q"), server.of("Command")) == ("Closed", {})
+
+
+def test_an_order_to_a_queue_that_is_about_to_be_made_waits_for_it() -> None:
+    server = Server()
+    command(server, "CloseQueue", "default")
+    settled(server)
+    assert (state(server, "default"), server.of("Command")) == ("Closed", {})
+
+
 def test_commands_to_jobs_are_not_ours() -> None:
     server = Server()
     target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "j1"}
