@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
@@ -159,6 +159,3 @@ def top_flags(
 ) -> None:
     """Flags before the noun; those behind the verb win."""
     ctx.obj = Flags(kubeconfig, context, master, namespace)
-
-
-assert set(_SHARED) == {field.name for field in fields(Flags)}

@@ -103,6 +103,13 @@ def test_a_pod_of_another_scheduler_is_told_as_such() -> None:
     )
 
 
+def test_a_plain_pod_that_no_controller_has_seen_is_told_what_it_lacks() -> None:
+    snapshot, ahead = seen(node("n1"), pod("a", ""))
+    story = pod_story(snapshot, ahead, "ml/a", "volcano-py")
+    assert codes(story) == ["NoPodGroup"]
+    assert "volcano-py controller" in story.changes[0]
+
+
 def test_a_gang_that_starts_next_says_where() -> None:
     snapshot, ahead = seen(node("n1"), group("g", 1), pod("g-0", "g"))
     assert pod_story(snapshot, ahead, "ml/g-0", "volcano-py").verdict.startswith(

@@ -126,6 +126,10 @@ def test_flags_say_which_server(person: Person, tmp_path: Path) -> None:
     wrong.write_text(yaml.safe_dump(config))
     assert "doesn't answer" in person.refused("--kubeconfig", str(wrong), "queue", "list")
     assert "default" in person.says("queue", "list", "-k", str(wrong), "-s", address)
+    config["clusters"][0]["cluster"]["server"] = address
+    config["users"][0]["user"] = {"token": "nobody's"}
+    wrong.write_text(yaml.safe_dump(config))
+    assert "log in again" in person.refused("--kubeconfig", str(wrong), "queue", "list")
     assert "no-such" in person.refused("--context", "no-such", "queue", "list", code=2)
 
 

@@ -15,6 +15,7 @@ from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.times import format_time
+from volcano_py.scheduler.model.pods import GROUP
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
 from volcano_py.simulator.reasons import waiting_reason
 
@@ -42,6 +43,10 @@ def pod_story(seen: Snapshot, ahead: Outlook, pod: str, scheduler: str) -> Story
     job = _job_of(seen, task)
     if job is not None:
         _add_group(story, seen, ahead, job, [refusal] if refusal else [])
+    elif refusal is not None and task != NOWHERE:
+        story.changes.append(
+            f"a PodGroup: `volcano-py controller` makes one for a plain pod; or name one by {GROUP}"
+        )
     return story
 
 
