@@ -1,1 +1,1 @@
-"""Jobs, ReplicaSets and Deployments for servers that have no controller manager."""
+"""A small controller manager: Jobs, ReplicaSets, Deployments, and pods whose node is gone."""

@@ -1,4 +1,4 @@
-"""Follows owners and their children on one server and keeps them, until cancelled."""
+"""A small controller manager: follows owners, pods and nodes of one server and keeps them in order."""
 
 from __future__ import annotations
 
@@ -8,30 +8,44 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.reflector import Change
 from volcano_py.simulator.following import Followed, follow
+from volcano_py.simulator.workloads.orphans import QUARANTINE_S, Orphans
 from volcano_py.simulator.workloads.owners import KINDS, Owners
 
 _decode: Final = msgspec.json.Decoder(dict).decode
 
 
-async def keep_workloads(api: Api) -> None:
-    """Be the controller of Jobs, ReplicaSets and Deployments on *api*, until cancelled.
+async def keep_workloads(api: Api, *, quarantine_s: float = QUARANTINE_S) -> None:
+    """Be the controller manager of *api*, as far as trying needs one, until cancelled.
 
-    Not for a server whose controller manager keeps them already.
+    Makes the pods of Jobs, ReplicaSets and Deployments and deletes those whose node is gone for longer than
+    *quarantine_s*. Not for a server that has a controller manager.
     """
-    owners = Owners(api)
+    owners, orphans = Owners(api), Orphans(api, quarantine_s=quarantine_s)
+    tellers = {kind: _teller(owners, kind) for kind in KINDS}
+    tellers["Pod"] = _both(tellers["Pod"], orphans.on_pod)
+    followed = {**KINDS, "Node": RESOURCES["Node"]}
+    tellers["Node"] = orphans.on_node
     async with asyncio.TaskGroup() as group:
         reflectors = [
-            follow(api, Followed(resource, _decode, {}), _teller(owners, kind))
-            for kind, resource in KINDS.items()
+            follow(api, Followed(followed[kind], _decode, {}), tell) for kind, tell in tellers.items()
         ]
         for one in reflectors:
             group.create_task(one.run())
-        for one in reflectors:  # nobody's children are missing when the first plan is made
+        for one in reflectors:  # nobody's children and no node are missing when the first plan is made
             await one.listed.wait()
         group.create_task(owners.run())
+        group.create_task(orphans.run())
+
+
+def _both(first: Callable[[Change], None], second: Callable[[Change], None]) -> Callable[[Change], None]:
+    def tell(change: Change) -> None:
+        first(change)
+        second(change)
+
+    return tell
 
 
 def _teller(owners: Owners, kind: str) -> Callable[[Change], None]:

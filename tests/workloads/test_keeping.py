@@ -25,7 +25,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     server.start()
     live = Live(server.kubeconfig)
     live.background(play(live.api, 1))
-    live.background(keep_workloads(live.api))
+    live.background(keep_workloads(live.api, quarantine_s=0.2))
     live.until(lambda: live.list("Node", labelSelector=SELECTOR), what="a node")
     yield live
     live.close()
@@ -98,3 +98,19 @@ def test_pods_that_the_server_refuses_are_told_on_their_owner(live: Live) -> Non
 
     live.until(told, what="an event")
     assert "not a name" in told()[0]
+
+
+def test_pods_of_a_node_that_is_gone_are_deleted(live: Live) -> None:
+    live.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "doomed"}})
+    lone = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "lone", "namespace": SPACE},
+        "spec": {"nodeName": "doomed", "containers": [{"name": "main", "image": "busybox"}]},
+    }
+    kept = {**lone, "metadata": {"name": "kept", "namespace": SPACE}}
+    kept["spec"] = {"nodeName": "node-0", "containers": [{"name": "main", "image": "busybox"}]}
+    live.create(lone, kept)
+    live.delete("Node", "doomed")
+    live.until_gone("Pod", f"{SPACE}/lone")
+    assert live.get("Pod", f"{SPACE}/kept") is not None
