@@ -31,6 +31,9 @@ def pod(name: str, status: dict[str, Any], **spec: Any) -> dict[str, Any]:
     }
 
 
+COMPLETED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+HALF = [container(state=COMPLETED), container("d", ready=True, state=STARTED)]
+TWO = [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]
 INITS = [{"name": "i", "image": "i"}, {"name": "s", "image": "i", "restartPolicy": "Always"}]
 PODS = [
     pod("pending", {"phase": "Pending"}),
@@ -71,6 +74,12 @@ PODS = [
             "phase": "Succeeded",
             "containerStatuses": [container(state={"terminated": {"exitCode": 0, "reason": "Completed"}})],
         },
+    ),
+    pod("half-done", {"phase": "Running", "containerStatuses": HALF}, containers=TWO),
+    pod(
+        "half-done-ready",
+        {"phase": "Running", "conditions": [READY], "containerStatuses": HALF},
+        containers=TWO,
     ),
     pod("evicted", {"phase": "Failed", "reason": "Evicted", "message": "gone"}),
     pod(

@@ -149,6 +149,7 @@ UPDATES: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("selector narrower", {"nodeSelector": {"x": "y", "z": "w"}}, ""),
     ("selector wider", {"nodeSelector": {}}, "spec.nodeSelector: Invalid value: {}: only additions to"),
+    ("affinity while gated", {"affinity": {"nodeAffinity": {}}}, ""),
     ("scheduler", {"schedulerName": "other"}, FIXED),
     ("priority", {"priority": 7}, FIXED),
     ("grace", {"terminationGracePeriodSeconds": 7}, FIXED),
