@@ -97,6 +97,26 @@ def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_leftovers_of_a_killed_condensing_are_removed(tmp_path: Path) -> None:
+    journal, store = opened(tmp_path)
+    store.put("things", document("a/x", 1))
+    old_log = next(tmp_path.glob("log-*"))
+    old = old_log.read_bytes()
+    store.put("things", document("a/y", 2))
+    journal.condense(store)
+    kept = content(store)
+    journal.close()
+    # Killed after the snapshot got its name and before the old log went; another was never finished.
+    old_log.write_bytes(old)
+    (tmp_path / "snapshot-00000000000000000099.tmp").write_bytes(b"half")
+    journal, store = opened(tmp_path)
+    assert content(store) == kept
+    assert not old_log.exists()
+    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"lock", "log", "snapshot"}
+    assert len(list(tmp_path.iterdir())) == 3
+    journal.close()
+
+
 def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
     journal, _ = opened(tmp_path)
     with pytest.raises(DataInUseError):
