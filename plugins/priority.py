@@ -48,9 +48,12 @@ class PriorityPlugin(Plugin):
         return np.where(own_job, below_task, job_priorities(self._state, victims) < claim.job.priority)
 
 
-def job_rank(job: Job) -> tuple[int, int]:
-    """Boosted jobs first, then higher priority; a boost makes nobody a victim."""
-    return -job.boost, -job.priority
+def job_rank(job: Job) -> int:
+    """Boosted jobs first, then higher priority; a boost makes nobody a victim.
+
+    Priorities have 32 bits, so one number orders by both; every job's place in the line asks for it.
+    """
+    return -(job.boost << 32) - job.priority
 
 
 def wants_more(job: Job) -> bool:
