@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -33,6 +34,7 @@ _PATCH_TYPES: Final[Mapping[str, str]] = {
     "apply": "application/apply-patch+yaml",
 }
 _CONNECT_S: Final = 10.0
+_GATHERED: Final = 1 << 20
 _RETRIED: Final = frozenset({429, 500, 502, 503, 504})
 # Waits between tries: up to the first at first, doubling up to the second; what a server asks for is honoured
 # up to the third.
@@ -175,11 +177,17 @@ class Api:
                     yield line
 
     async def line_batches(
-        self, path: str, query: Mapping[str, str], *, idle_timeout_s: float | None
+        self,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        idle_timeout_s: float | None,
+        rest_s: Callable[[], float] = lambda: 0.0,
     ) -> AsyncGenerator[list[bytes], None]:
         """As :meth:`lines`, but all lines that came together at once, which is cheaper.
 
-        The first of them holds no line: the server has taken on the watch.
+        The first of them holds no line: the server has taken on the watch. For *rest_s* after each batch
+        nothing is read: what comes meanwhile is decrypted and handed over together.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=idle_timeout_s)
         rest = b""
@@ -189,6 +197,7 @@ class Api:
                 *whole, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
                 if whole:
                     yield whole
+                    await _rest(answer, rest_s())
         if rest:
             raise Unreachable(f"{self.server}: the watch of {path} was cut within a line")
 
@@ -241,6 +250,21 @@ class Api:
         return await self._session.request(
             method, url, headers={**self._headers, **identity, **headers}, **options
         )
+
+
+async def _rest(answer: aiohttp.ClientResponse, seconds: float) -> None:
+    """For *seconds*, let what comes of *answer* gather in the socket instead of waking us for each piece."""
+    connection = answer.connection
+    transport = None if connection is None else connection.transport
+    if seconds <= 0 or transport is None or transport.is_closing():
+        return
+    line = transport.get_extra_info("socket")
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHERED)  # the system bounds it by its buffer
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        if not transport.is_closing():
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
 
 def retry_wait_s(attempt: int, error: Exception | None = None) -> float:

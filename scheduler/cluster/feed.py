@@ -114,6 +114,14 @@ class Feed:
         for one in self._reflectors:
             await one.listed.wait()
 
+    def rest(self, seconds: float) -> None:
+        """From now on, let events of each kind gather for so long; 0 for not at all.
+
+        Each event that comes alone costs several times its decoding.
+        """
+        for one in self._reflectors:
+            one.rest_s = seconds
+
     def take(self) -> list[Change]:
         """Everything unread, kind by kind in the order of the kinds, within a kind by first arrival.
 

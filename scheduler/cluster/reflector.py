@@ -141,6 +141,7 @@ class Reflector:
         """*reader*: reads something else than the model's objects; *select*: label or field selectors."""
         self.resource = resource
         self.stats = KindStats()
+        self.rest_s = 0.0
         self.listed = asyncio.Event()
         self._api = api
         self._reader = reader or Reader(resource)
@@ -234,7 +235,10 @@ class Reflector:
         heard = False
         self.stats.watches += 1
         lines = self._api.line_batches(
-            self.resource.path(), self._watch_query(), idle_timeout_s=self._pace.silence_s
+            self.resource.path(),
+            self._watch_query(),
+            idle_timeout_s=self._pace.silence_s,
+            rest_s=lambda: self.rest_s,
         )
         try:
             async with aclosing(lines) as batches:

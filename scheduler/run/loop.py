@@ -133,7 +133,8 @@ class Loop:
     async def _wait(self, stop: asyncio.Event) -> None:
         """Until there may be something to do; changes that come together are taken together."""
         await self._until(self._pause_s(), self._feed.changed, self._writer.told, self._nudged, stop)
-        if (self._feed.changed.is_set() or self._writer.told.is_set()) and not stop.is_set():
+        some = self._feed.changed.is_set() or self._writer.told.is_set()
+        if some and not self._pace.feed_rest_s and not stop.is_set():  # a feed that rests has gathered
             await asyncio.sleep(self._pace.gather_s)
         self._nudged.clear()
 
@@ -199,6 +200,7 @@ class Loop:
         self._submit(turn)
         if changes:
             self._pace.took(mattered=turn.mattered)
+            self._feed.rest(self._pace.feed_rest_s)
         self._after_cycle(turn)
 
     def _submit(self, turn: Turn) -> None:

@@ -158,15 +158,21 @@ class Pace:
 
     While changes stream in, cycles take at most ``1 / (1 + REST)`` of a processor; a change that comes
     alone is met after ``gather_s``.
+
+    Attributes:
+        gather_s: seconds in which changes gather before they are taken.
+        feed_rest_s: seconds that the feed may rest between two events: more while nothing matters.
     """
 
     REST: Final = 4.0
     """Seconds of rest for each second of processor time that the last cycle took."""
+    LONGEST_REST_S: Final = 0.05
+    """Bound of what a change waits behind others that did not matter; a tenth of a second is promised."""
 
     def __init__(self, *, gather_s: float, longest_s: float) -> None:
-        self._gather_s, self._longest_s = gather_s, longest_s
+        self.gather_s, self.feed_rest_s = gather_s, 0.0
+        self._longest_s = longest_s
         self._rest_until = -math.inf
-        self._wait_s = gather_s
 
     def worked(self, seconds: float, ended: float) -> None:
         """A cycle took *seconds* of processor time and ended at *ended* (monotonic seconds)."""
@@ -178,12 +184,5 @@ class Pace:
 
     def took(self, *, mattered: bool) -> None:
         """Changes were taken: while nothing matters, they may gather for longer."""
-        self._wait_s = self._gather_s if mattered else min(2 * self._wait_s, self.LONGEST_GATHER_S)
-
-    LONGEST_GATHER_S: Final = 0.04
-    """Bound of what a change waits behind changes that did not matter; a tenth of a second is promised."""
-
-    @property
-    def gather_s(self) -> float:
-        """Seconds in which changes gather before they are taken."""
-        return self._wait_s
+        longer_s = max(2 * self.feed_rest_s, self.gather_s)
+        self.feed_rest_s = 0.0 if mattered else min(longer_s, self.LONGEST_REST_S)

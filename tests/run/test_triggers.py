@@ -184,10 +184,14 @@ def test_cycles_rest_in_proportion_to_what_they_cost_and_never_longer_than_a_per
     assert pace.rest_s(9.0) == pytest.approx(1.0)
 
 
-def test_changes_that_do_not_matter_gather_for_longer_until_one_does() -> None:
+def test_the_feed_rests_longer_while_nothing_matters_and_not_at_all_when_something_does() -> None:
     pace = Pace(gather_s=0.004, longest_s=1.0)
+    assert pace.feed_rest_s == 0.0
+    rests = []
     for _ in range(10):
         pace.took(mattered=False)
-    assert pace.gather_s == Pace.LONGEST_GATHER_S
+        rests.append(pace.feed_rest_s)
+    assert rests == sorted(rests)
+    assert rests[-1] == Pace.LONGEST_REST_S
     pace.took(mattered=True)
-    assert pace.gather_s == 0.004
+    assert pace.feed_rest_s == 0.0
