@@ -81,11 +81,11 @@ def as_seconds(text: str | None) -> float | None:
         return None
 
 
-def _resizes(pod: Pod) -> bool:
-    """Some container's amounts are being changed in place, which its status tells of."""
+def _in_place(pod: Pod) -> list[object]:
+    """What the statuses say of containers' amounts, which may be changed while they run."""
     status = pod.status
     containers = (*status.container_statuses, *status.init_container_statuses)
-    return any(one.resources is not None or one.allocated_resources for one in containers)
+    return [status.resize, *((one.name, one.resources, one.allocated_resources) for one in containers)]
 
 
 def status_of(pod: Pod) -> Status:
@@ -164,7 +164,7 @@ class PodIntake:
             return False
         if old.spec != pod.spec and not self._arrived(task, old, pod):
             return False
-        if _resizes(old) or _resizes(pod):
+        if _in_place(old) != _in_place(pod):
             return False
         return old.metadata.annotations == pod.metadata.annotations or self._reads_alike(task, old, pod)
 
