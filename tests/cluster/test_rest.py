@@ -64,7 +64,7 @@ def test_every_line_comes_once_and_in_order(
     receive = ResponseHandler.data_received
 
     def counted(self: ResponseHandler, data: bytes) -> None:
-        woken.append(len(data))
+        woken.extend([len(data)] if data else [])
         receive(self, data)
 
     monkeypatch.setattr(ResponseHandler, "data_received", counted)
