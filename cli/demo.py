@@ -88,9 +88,11 @@ async def _play(play: Playground, manifests: Path, console: Console) -> None:
             await Story(api, manifests, console).tell()
     finally:
         keeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeping
-        await play.down()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await keeping
+        finally:
+            await play.down()
     console.print("the playground has stopped")
 
 

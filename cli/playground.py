@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -85,14 +85,24 @@ async def _run(wishes: Wishes, seconds: float | None, console: Console) -> None:
         await play.down()
         return
     _next_steps(play, console)
-    watching = asyncio.create_task(play.watch())
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asked.wait(), seconds)
-    watching.cancel()
+    watching, asking = asyncio.create_task(play.watch()), asyncio.create_task(asked.wait())
+    await asyncio.wait([watching, asking], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     console.print("stopping")
-    await play.down()
+    try:
+        await _end(watching, asking)
+    finally:
+        await play.down()
     kept = f"; {play.folder.root} keeps the cluster" if play.folder.is_kept else ""
     console.print(f"stopped{kept}")
+
+
+async def _end(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel *tasks*; an error of one that had ended by itself is raised."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 async def _first(work: Awaitable[None], asked: Awaitable[bool]) -> bool:

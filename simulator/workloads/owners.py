@@ -102,6 +102,8 @@ class Owners:
                 await self._keep(*owner)
             except Unreachable:
                 self._ask_later(owner, _RETRY_S)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                await self._say(owner, f"it can't be read: {type(error).__name__}: {error}")
             except ApiError as error:
                 is_final = 400 <= error.status < 500 and not (error.is_busy or error.is_conflict)
                 self._ask_later(owner, _REFUSED_S if is_final else _RETRY_S)

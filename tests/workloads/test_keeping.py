@@ -14,7 +14,7 @@ from volcano_py.scheduler.cluster.api import RESOURCES
 from volcano_py.simulator.kubelet.nodes import SELECTOR
 from volcano_py.simulator.kubelet.play import play
 from volcano_py.simulator.workloads.keeping import keep_workloads
-from volcano_py.simulator.workloads.owners import JOB
+from volcano_py.simulator.workloads.owners import JOB, Owners
 
 SPACE = "default"
 
@@ -114,3 +114,22 @@ def test_pods_of_a_node_that_is_gone_are_deleted(live: Live) -> None:
     live.delete("Node", "doomed")
     live.until_gone("Pod", f"{SPACE}/lone")
     assert live.get("Pod", f"{SPACE}/kept") is not None
+
+
+def test_an_owner_that_cannot_be_read_is_told_and_stops_nobody(live: Live) -> None:
+    owners = Owners(live.api)
+    broken: dict[str, Any] = {"metadata": {"name": "broken", "namespace": SPACE, "uid": "b"}, "spec": None}
+    fine = {
+        "metadata": {"name": "beside", "namespace": SPACE, "uid": "f"},
+        "spec": {"parallelism": 1, "template": template(labels={"beside": "yes"})},
+    }
+    live.background(owners.run())
+    for document in (broken, fine):
+        live.call(_put(owners, document))
+    live.until(lambda: names(live, beside="yes"), what="the other one's pod")
+    events = live.list("Event", fieldSelector="involvedObject.name=broken").values()
+    assert ["it can't be read" in event["message"] for event in events] == [True]
+
+
+async def _put(owners: Owners, document: dict[str, Any]) -> None:
+    owners.put("Job", document)
