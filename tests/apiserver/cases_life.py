@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.apiserver.builders import config_map, pod, thing, thing_definition
 from tests.apiserver.cases_watch import events, maps, version_of
-from tests.apiserver.scripts import config_map, pod
 from tests.apiserver.spaces import exists, new_namespace, state, until
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.errors import ApiError
@@ -146,7 +146,7 @@ async def definition_takes_effect_and_goes_with_its_objects(api: Api, space: str
     things = f"/apis/{group}/v1/namespaces/{space}/things"
     await api.post(definitions, thing_definition(group))
     await until(lambda: exists(api, things))
-    made = await api.post(things, thing(group, spec={"size": 2, "odd": True}))
+    made = await api.post(things, thing("a", spec={"size": 2, "odd": True}) | {"apiVersion": f"{group}/v1"})
     assert made["spec"] == {"size": 2, "colour": "red"}
     assert made["metadata"]["generation"] == 1
     changed = await api.patch(f"{things}/a", {"spec": {"size": 3}, "status": {"phase": "x"}})
@@ -169,35 +169,6 @@ async def definition_takes_effect_and_goes_with_its_objects(api: Api, space: str
     await api.delete(f"{definitions}/things.{group}")
     await until(lambda: gone(api, f"{definitions}/things.{group}"))
     await until(lambda: gone(api, things))
-
-
-def thing(group: str, **parts: Any) -> dict[str, Any]:
-    return {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}, **parts}
-
-
-def thing_definition(group: str) -> dict[str, Any]:
-    size = {"type": "integer", "minimum": 1}
-    colour = {"type": "string", "default": "red"}
-    phase = {"type": "object", "properties": {"phase": {"type": "string"}, "size": {"type": "integer"}}}
-    spec = {"type": "object", "properties": {"size": size, "colour": colour}}
-    schema = {"type": "object", "properties": {"spec": spec, "status": phase}}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {
-            "status": {},
-            "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
-        },
-    }
-    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"things.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
 
 
 async def status_of_a_custom_object_is_taken_without_metadata(api: Api, space: str) -> None:

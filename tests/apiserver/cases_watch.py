@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.apiserver.scripts import config_map, pod
+from tests.apiserver.builders import config_map, pod
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.errors import ApiError
 

@@ -11,7 +11,7 @@ import pytest
 from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 
-from tests.apiserver.scripts import pod
+from tests.apiserver.builders import pod
 from tests.apiserver.spaces import new_namespace
 from tests.e2e.servers import KINDS
 from volcano_py.scheduler.cluster.api import Api

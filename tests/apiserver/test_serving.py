@@ -15,8 +15,8 @@ import msgspec
 import pytest
 import yaml
 
+from tests.apiserver.builders import config_map, pod
 from tests.apiserver.cases_watch import events, told
-from tests.apiserver.scripts import config_map, pod
 from tests.e2e.servers import EmbeddedServer as Process
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
