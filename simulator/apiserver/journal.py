@@ -157,7 +157,8 @@ class Journal:
 
     def _write_snapshot(self, path: Path, store: Store) -> None:
         unfinished = path.with_suffix(".tmp")
-        with unfinished.open("wb") as file:
+        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
             for bucket, items in store.buckets():
                 file.writelines(_framed((0, "", bucket, item.body)) for item in items)
             # The last record names the version; a snapshot without it was never finished.

@@ -41,7 +41,7 @@ from volcano_py.simulator.apiserver.watch import Watch, WatchOptions
 log = logging.getLogger(__name__)
 
 _JSON: Final = "application/json"
-_OPEN_PATHS: Final = frozenset(["/healthz", "/readyz", "/livez", "/version"])
+_OPEN: Final = frozenset(["healthz", "readyz", "livez"])
 _WATCH_S: Final = (1800.0, 3600.0)
 _PIECE_BYTES: Final = 1 << 18
 
@@ -92,7 +92,7 @@ class Server:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
-        if path.split("/")[1] in ("healthz", "readyz", "livez"):
+        if path.lstrip("/").partition("/")[0] in _OPEN:
             return web.Response(text="ok")
         if path == "/version":
             return _json(encode(VERSION))

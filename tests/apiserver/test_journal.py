@@ -117,6 +117,14 @@ def test_leftovers_of_a_killed_condensing_are_removed(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_nobody_else_reads_what_is_kept(tmp_path: Path) -> None:
+    journal, store = opened(tmp_path)
+    store.put("secrets", document("a/x", 1))
+    journal.condense(store)
+    journal.close()
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
+
+
 def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
     journal, _ = opened(tmp_path)
     with pytest.raises(DataInUseError):
