@@ -11,6 +11,7 @@ import contextlib
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -142,7 +143,7 @@ class Story:
         await self._show_queues()
 
     async def _show_queues(self) -> None:
-        await asyncio.sleep(1.0)  # statuses of queues follow once a second
+        await self._until(self._figures_agree, "figures of the queues")
         total = NODES * CARDS.count * CARDS.memory_mib
         self._show(views.queue_table(await self._list("Queue"), total, CARDS.memory_mib))
 
@@ -178,6 +179,15 @@ class Story:
     async def _others_have_reasons(self) -> bool:
         waiting = [pod for pod in await self._pods("sweep") if not pod["spec"].get("nodeName")]
         return bool(waiting) and all(map(views.refusal_of, waiting))
+
+    async def _figures_agree(self) -> bool:
+        """Whether the queues say of cards what the pods hold; their statuses follow a little later."""
+        held: Counter[str] = Counter()
+        for pod in filter(views.holds_cards, await self._list("Pod")):
+            # Each team's namespace is called as its queue.
+            held[pod["metadata"]["namespace"]] += sum(int(mib) for _, mib, _ in views.slices_of(pod))
+        queues = {queue["metadata"]["name"]: queue for queue in await self._list("Queue")}
+        return all(views.card_mib(queues[name]) == amount for name, amount in held.items())
 
     async def _until(self, holds: Callable[[], Awaitable[bool]], what: str) -> None:
         deadline = time.monotonic() + PATIENCE_S

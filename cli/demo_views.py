@@ -41,18 +41,28 @@ def slices_of(pod: Document) -> list[tuple[str, str, str]]:
     return [(card, memory, cores) for card, _, memory, cores in rows]
 
 
-def queue_table(queues: Iterable[Document], total_mib: int, card_mib: int) -> Table:
+def queue_table(queues: Iterable[Document], total_mib: int, one_mib: int) -> Table:
     """Queues with the cards they own, by weight, and those they hold, in whole cards."""
     shown = [queue for queue in queues if queue["metadata"]["name"] not in ("root", "default")]
     weights = sum(queue["spec"].get("weight", 1) for queue in shown)
     table = _table("QUEUE", "OWNS CARDS", "HOLDS CARDS", "")
     for queue in sorted(shown, key=_key):
-        owns = queue["spec"].get("weight", 1) / weights * total_mib / card_mib
-        allocated = queue.get("status", {}).get("allocated", {})
-        held = float(parse_quantity(allocated.get(CARD_MEMORY, "0"))) / card_mib
+        owns = queue["spec"].get("weight", 1) / weights * total_mib / one_mib
+        held = card_mib(queue) / one_mib
         said = Text(f"borrows {held - owns:g}", "yellow") if held > owns else Text("")
         table.add_row(queue["metadata"]["name"], f"{owns:g}", f"{held:.1f}", said)
     return table
+
+
+def card_mib(queue: Document) -> float:
+    """MiB of cards that *queue* holds, by its status."""
+    allocated = queue.get("status", {}).get("allocated", {})
+    return float(parse_quantity(allocated.get(CARD_MEMORY, "0")))
+
+
+def holds_cards(pod: Document) -> bool:
+    """Whether *pod* is on a node and has not ended."""
+    return bool(pod["spec"].get("nodeName")) and pod["status"]["phase"] in ("Pending", "Running")
 
 
 def waiting_list(pods: Iterable[Document]) -> RenderableType:
