@@ -122,7 +122,8 @@ class EmbeddedServer:
         if journal is not None:
             return journal.open(history=self._history)
         # A server without memory must not repeat versions: whoever watched the last one has to list again.
-        started = int((time.time() - _EPOCH_2026) * 1000)
+        # Nobody writes once a microsecond, so the clock is always ahead of the last server's counter.
+        started = int((time.time() - _EPOCH_2026) * 1_000_000)
         return Store(history=self._history, version=max(started, 1))
 
     async def _listen(self, server: Server) -> None:
