@@ -12,7 +12,7 @@ import yaml
 
 from tests.e2e import objects
 from tests.e2e.components import Component
-from tests.e2e.invariants import violations
+from tests.e2e.invariants import half_gangs, too_much
 from tests.e2e.live import Document, Live
 from tests.e2e.servers import Server
 from volcano_py.scheduler.cluster.api import RESOURCES, ApiError
@@ -39,6 +39,8 @@ class Cluster(Live):
         self._install_crds()
         self._clean()
         self.space = f"test-{next(_numbers)}"
+        if self.get("Namespace", "volcano-system") is None:
+            self.create(objects.namespace("volcano-system"))
         self.create(objects.namespace(self.space))
         self.until(self._has_service_account, what="service account of the namespace")
 
@@ -50,23 +52,25 @@ class Cluster(Live):
         self._clean()
         super().close()
 
-    def component(self, name: str, *arguments: str, instance: str = "") -> Component:
+    def component(
+        self, name: str, *arguments: str, instance: str = "", kubeconfig: Path | None = None
+    ) -> Component:
         """Start ``volcano-py NAME``; a second one of a name needs an *instance*."""
         place = self.place / instance if instance else self.place
         place.mkdir(exist_ok=True)
-        component = Component(name, self.server.kubeconfig, place, *arguments)
+        component = Component(name, kubeconfig or self.server.kubeconfig, place, *arguments)
         self.components[f"{name}{instance}"] = component
         component.start()
         return component
 
-    def scheduler(self, *arguments: str, instance: str = "") -> Component:
-        """Start the scheduler, fast enough for tests."""
+    def scheduler(self, *arguments: str, instance: str = "", kubeconfig: Path | None = None) -> Component:
+        """Start the scheduler."""
         ports = ["--listen-address", "127.0.0.1:0", "--healthz-address", "127.0.0.1:0"]
-        return self.component("scheduler", *ports, *arguments, instance=instance)
+        return self.component("scheduler", *ports, *arguments, instance=instance, kubeconfig=kubeconfig)
 
     def controller(self, *arguments: str) -> Component:
         """Start the controllers."""
-        return self.component("controller", *arguments)
+        return self.component("controller", "--listen-address", "127.0.0.1:0", *arguments)
 
     def kubelets(self) -> None:
         """Play the kubelets of all nodes beside the test."""
@@ -117,9 +121,16 @@ class Cluster(Live):
 
     def assert_sound(self) -> None:
         """The invariants, from the server's own objects."""
-        kinds = ("Node", "Queue", "PodGroup", "Pod")
-        found = violations(*(self.list(kind) for kind in kinds))
+        found = [*too_much(*self._objects()), *half_gangs(*self._objects())]
         assert not found, "\n".join(found)
+
+    def assert_never_too_much(self) -> None:
+        """No node and no queue holds more than it may."""
+        found = too_much(*self._objects())
+        assert not found, "\n".join(found)
+
+    def _objects(self) -> list[dict[str, Document]]:
+        return [self.list(kind) for kind in ("Node", "Queue", "PodGroup", "Pod")]
 
     def _watch(
         self, look: Callable[[], dict[str, str]], count: int, within_s: float, what: str

@@ -15,18 +15,19 @@ Objects = Mapping[str, Document]
 FINISHED: Final = ("Succeeded", "Failed")
 
 
-def violations(nodes: Objects, queues: Objects, groups: Objects, pods: Objects) -> list[str]:
-    """What is wrong, one sentence each; empty if all is well."""
-    standing = {
+def too_much(nodes: Objects, queues: Objects, groups: Objects, pods: Objects) -> list[str]:
+    """Nodes and queues that hold more than they may, one sentence each."""
+    standing = _standing(pods)
+    return [*_overfull_nodes(nodes, standing), *_overfull_queues(queues, groups, standing)]
+
+
+def _standing(pods: Objects) -> dict[str, Document]:
+    """Pods that hold room."""
+    return {
         key: pod
         for key, pod in pods.items()
         if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in FINISHED
     }
-    return [
-        *_overfull_nodes(nodes, standing),
-        *_overfull_queues(queues, groups, standing),
-        *_half_gangs(groups, pods, standing),
-    ]
 
 
 def _overfull_nodes(nodes: Objects, standing: Objects) -> list[str]:
@@ -60,8 +61,10 @@ def _overfull_queues(queues: Objects, groups: Objects, standing: Objects) -> lis
     return found
 
 
-def _half_gangs(groups: Objects, pods: Objects, standing: Objects) -> list[str]:
+def half_gangs(nodes: Objects, queues: Objects, groups: Objects, pods: Objects) -> list[str]:
     """Gangs that stand with fewer than their minimum, but for members that are on their way out."""
+    del nodes, queues
+    standing = _standing(pods)
     stands: Counter[str] = Counter(
         _group_of(key, pod) for key, pod in standing.items() if not pod["metadata"].get("deletionTimestamp")
     )

@@ -9,6 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -31,6 +32,7 @@ class Live:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        self._contexts = AsyncExitStack()
         self._background: list[asyncio.Future[Any]] = []
         self.api = self.call(Api.connect(str(kubeconfig), agent="test"))
 
@@ -56,6 +58,14 @@ class Live:
     def end_background(self) -> None:
         """Cancel the background work, and return when it has ended."""
         self.call(self._end_background())
+
+    def entered(self, context: AbstractAsyncContextManager[T]) -> T:
+        """Enter *context* on the loop; it is left at the end of the test."""
+
+        async def enter() -> T:
+            return await self._contexts.enter_async_context(context)
+
+        return self.call(enter())
 
     def create(self, *documents: Document) -> None:
         """Create *documents*, many at a time."""
@@ -118,6 +128,7 @@ class Live:
         for each in self._background:
             each.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        await self._contexts.aclose()
         self._background = []
 
 

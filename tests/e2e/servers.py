@@ -90,7 +90,7 @@ class EmbeddedServer(Server):
     def start(self) -> None:
         self.kubeconfig.unlink(missing_ok=True)
         command = [sys.executable, "-m", "volcano_py.simulator.apiserver"]
-        command += ["--port", str(self.port), "--data-dir", str(self.place / "data")]
+        command += ["--port", str(self.port), "--data", str(self.place / "data")]
         command += ["--kubeconfig", str(self.kubeconfig)]
         with open(self.place / "server.log", "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
