@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 import sys
@@ -66,12 +67,21 @@ def playground(
     """
     shape = shape_of(cpu, memory, gpus, gpu_memory, gpu_slots, gpu_model, gpu_family, zones)
     wishes = Wishes(nodes, shape, data, port, kubeconfig)
-    console = Console(highlight=False)
+    console = _Terminal(highlight=False)
     try:
         asyncio.run(_run(wishes, seconds, console))
     except PlaygroundError as error:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(1) from None
+
+
+class _Terminal(Console):
+    """A console that falls silent where nobody reads it any more; the playground goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Write to nowhere from now on."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 async def _run(wishes: Wishes, seconds: float | None, console: Console) -> None:
@@ -81,19 +91,22 @@ async def _run(wishes: Wishes, seconds: float | None, console: Console) -> None:
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
     play = Playground(wishes, lambda line: console.print(f"  {escape(line)}"))
     console.print(f"playground in {play.folder.root}", style="bold")
-    if await _first(play.up(), asked.wait()):
-        await play.down()
-        return
-    _next_steps(play, console)
-    watching, asking = asyncio.create_task(play.watch()), asyncio.create_task(asked.wait())
-    await asyncio.wait([watching, asking], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    console.print("stopping")
     try:
-        await _end(watching, asking)
+        if not await _first(play.up(), asked.wait()):
+            await _stay(play, asked, seconds, console)
     finally:
         await play.down()
     kept = f"; {play.folder.root} keeps the cluster" if play.folder.is_kept else ""
     console.print(f"stopped{kept}")
+
+
+async def _stay(play: Playground, asked: asyncio.Event, seconds: float | None, console: Console) -> None:
+    """Watch over the parts until a signal, the end of the time, or an error."""
+    _next_steps(play, console)
+    watching, asking = asyncio.create_task(play.watch()), asyncio.create_task(asked.wait())
+    await asyncio.wait([watching, asking], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    console.print("stopping")
+    await _end(watching, asking)
 
 
 async def _end(*tasks: asyncio.Task[Any]) -> None:

@@ -99,6 +99,18 @@ def test_it_stops_by_itself_and_takes_its_temporary_folder_away(tmp_path: Path) 
     assert not list(tmp_path.glob("volcano-py-playground-*"))
 
 
+def test_it_goes_on_where_nobody_reads_what_it_says(tmp_path: Path) -> None:
+    words = [*SMALL, "--for", "0.1", "--data", str(tmp_path / "data")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    assert (process.returncode, said) == (0, "")
+    assert "pretend nodes are played" in (tmp_path / "data" / "logs" / "kubelets.log").read_text()
+
+
 def _refusal(place: Path, *words: str) -> str:
     env = {**os.environ, "TMPDIR": str(place)}
     done = subprocess.run([*SMALL, *words], env=env, capture_output=True, text=True, timeout=60, check=False)
