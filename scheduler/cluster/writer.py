@@ -49,6 +49,8 @@ from volcano_py.scheduler.cluster.volumes import VolumeBinder
 _ECHO_S = 60.0
 """How long what was said is remembered, until the watch has surely shown it on the object."""
 
+GOOD_NEWS_S: Final = 0.05
+"""Binds that were done may wait so long to be told: nothing is decided on them."""
 _COUNTED: Final = {
     BindDone: "bound",
     BindFailed: "bind_failed",
@@ -135,6 +137,7 @@ class Writer:
         self._groups = _GroupBinds()
         self._counts = WriterStats()
         self.told = asyncio.Event()
+        self._telling: asyncio.TimerHandle | None = None
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -268,7 +271,15 @@ class Writer:
         name = _COUNTED[type(outcome)]
         setattr(self._counts, name, getattr(self._counts, name) + 1)
         self._outcomes.append(outcome)
-        self.told.set()
+        if not isinstance(outcome, BindDone):
+            self.told.set()
+        elif self._telling is None:  # nobody waits for good news: a burst of it is told at once
+            self._telling = asyncio.get_running_loop().call_later(GOOD_NEWS_S, self._tell_good)
+
+    def _tell_good(self) -> None:
+        self._telling = None
+        if self._outcomes:
+            self.told.set()
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -289,6 +300,8 @@ class Writer:
 
     async def close(self) -> None:
         """Stop at once. Binds and evictions that have not ended do so as ``closed``."""
+        if self._telling is not None:
+            self._telling.cancel()
         await self._volumes.close()
         await self._binder.close()
         await self._evictor.close()
