@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from volcano_py.scheduler.run.metrics import Metrics
+from volcano_py.scheduler.run.metrics import Metrics, Sample
 
 THRESHOLDS: Final = (20_000, 20, 50)
 
@@ -25,13 +26,32 @@ def settle() -> None:
 
 
 def watch(metrics: Metrics) -> None:
-    """Count the time that collections take."""
-    began: list[float] = [0.0]
+    """Count how often generations are collected, and for how long.
+
+    A collection begins wherever something is made, in the midst of a metric too: its end is written into
+    plain numbers, since whoever took a lock here would wait for himself.
+    """
+    seconds = [0.0] * len(gc.get_stats())
+    began = 0.0
 
     def seen(phase: str, info: dict[str, Any]) -> None:
+        nonlocal began
         if phase == "start":
-            began[0] = time.perf_counter()
+            began = time.perf_counter()
         else:
-            metrics.gc_s.labels(str(info["generation"])).inc(time.perf_counter() - began[0])
+            seconds[info["generation"]] += time.perf_counter() - began
+
+    def samples() -> Iterator[Sample]:
+        runs = [float(one["collections"]) for one in gc.get_stats()]
+        yield "volcano_py_gc_collections_total", "Runs of the garbage collector.", _BY, _each(runs)
+        yield "volcano_py_gc_seconds_total", "Time in the garbage collector.", _BY, _each(seconds)
 
     gc.callbacks.append(seen)
+    metrics.watch(samples)
+
+
+_BY: Final = ("generation",)
+
+
+def _each(figures: Iterable[float]) -> list[tuple[tuple[str, ...], float]]:
+    return [((str(generation),), figure) for generation, figure in enumerate(figures)]

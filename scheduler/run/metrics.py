@@ -6,7 +6,6 @@ job. What others count already (reading, writing, leading) is read when somebody
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -28,8 +27,10 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        made: dict[str, Any] = {"registry": self.registry}
-        # -- Volcano's
+        self._name_as_volcano({"registry": self.registry})
+        self._name_our_own({"registry": self.registry})
+
+    def _name_as_volcano(self, made: dict[str, Any]) -> None:
         self.e2e_ms = Histogram(
             "volcano_e2e_scheduling_latency_milliseconds",
             "A whole cycle.",
@@ -71,7 +72,8 @@ class Metrics:
         self.unschedulable_jobs = Gauge(
             "volcano_unschedule_job_count", "PodGroups that wait as a whole after the latest cycle.", **made
         )
-        # -- ours
+
+    def _name_our_own(self, made: dict[str, Any]) -> None:
         self.cycles = Counter("volcano_py_cycles", "Cycles, by what made them due.", ["why"], **made)
         self.cycle_faults = Counter(
             "volcano_py_cycle_faults", "Cycles broken off by an exception, by step.", ["step"], **made
@@ -110,8 +112,6 @@ class Metrics:
         )
         self.journal_bytes = Counter("volcano_py_journal_bytes", "Bytes written to the journal.", **made)
         self.journal_ok = Gauge("volcano_py_journal_ok", "1 while the journal is written.", **made)
-        self.gc_s = Counter("volcano_py_gc_seconds", "Time in the garbage collector.", ["generation"], **made)
-        self.registry.register(_Process())
 
     def text(self) -> bytes:
         """Everything, in the form that Prometheus reads."""
@@ -143,20 +143,3 @@ class _Asked(Collector):
             for label_values, value in values:
                 family.add_metric(label_values, value)
             yield family
-
-
-class _Process(Collector):
-    """The collector's generations, as the interpreter counts them."""
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand."""
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
-        """Ask the interpreter."""
-        family = CounterMetricFamily(
-            "volcano_py_gc_collections_total", "Runs of the garbage collector.", labels=["generation"]
-        )
-        for generation, stats in enumerate(gc.get_stats()):
-            family.add_metric([str(generation)], stats["collections"])
-        yield family
