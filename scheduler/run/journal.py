@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,7 +29,6 @@ _CHUNK: Final = 100
 """Objects that are written in one go: about a millisecond."""
 _PAUSE_S: Final = 0.002
 _BUFFER: Final = 1 << 16
-_RETRY_S: Final = 60.0
 
 _log = structlog.get_logger("journal")
 
@@ -46,15 +45,13 @@ class Beginning:
 class _Segment:
     """One file being written; records wait in memory until its beginning stands."""
 
-    def __init__(self, path: Path, beginning: Beginning, done: Callable[[_Segment], None]) -> None:
+    def __init__(self, path: Path, beginning: Beginning) -> None:
         self.path, self.size, self.begins = path, 0, 0
         self.standing, self.trouble = False, ""
         self._waiting: list[bytes] = []
         self._lock = threading.Lock()
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
-        self._thread = threading.Thread(
-            target=self._begin, args=(beginning, done), name="journal", daemon=True
-        )
+        self._thread = threading.Thread(target=self._begin, args=(beginning,), name="journal", daemon=True)
         self._thread.start()
 
     def write(self, data: bytes) -> None:
@@ -71,7 +68,13 @@ class _Segment:
             self._thread.join()
         os.close(self._file)
 
-    def _begin(self, beginning: Beginning, done: Callable[[_Segment], None]) -> None:
+    def _begin(self, beginning: Beginning) -> None:
+        try:
+            self._put_beginning(beginning)
+        except Exception as error:  # in a thread of its own it would end unheard, and the segment never stand
+            self.trouble = f"what is known can't be written: {error}"
+
+    def _put_beginning(self, beginning: Beginning) -> None:
         self._put(MAGIC + framed(beginning.opened))
         for chunk in _chunks(beginning.known):
             if self.trouble:
@@ -84,7 +87,6 @@ class _Segment:
             self._put(b"".join(self._waiting))
             self._waiting.clear()
             self.standing = True
-        done(self)
 
     def _put(self, data: bytes) -> None:
         try:
@@ -105,10 +107,11 @@ class Journal:
         written: bytes written since the start.
     """
 
-    def __init__(self, folder: Path, size: int) -> None:
+    def __init__(self, folder: Path, size: int, retry_s: float = 60.0) -> None:
         """Write into *folder*, which is made if missing, at most about *size* bytes.
 
-        Raises ``OSError`` if the folder can't be written to.
+        After a failure a new segment is begun no sooner than *retry_s* later. Raises ``OSError`` if the
+        folder can't be written to.
         """
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -119,7 +122,7 @@ class Journal:
         self._next: _Segment | None = None
         self._buffer: list[bytes] = []
         self._buffered = 0
-        self._retry_at = 0.0
+        self._retry_s, self._retry_at = retry_s, 0.0
 
     def wants_beginning(self) -> bool:
         """Whether ``begin`` should be called: there is no segment, or the present one is full."""
@@ -134,23 +137,23 @@ class Journal:
         """Whether the beginning of a segment is being written at this moment."""
         return self._next is not None and not (self._next.standing or self._next.trouble)
 
-    def begin_again(self) -> None:
-        """Do not wait any longer after a failure."""
-        self._retry_at = 0.0
-
     def begin(self, beginning: Beginning) -> None:
         """Begin a segment; the present one goes on until that stands."""
         self.flush()
         number = max((number_of(path) for path in segments(self.folder)), default=0) + 1
         try:
             path = self.folder / f"{number:012d}{SUFFIX}"
-            self._next = _Segment(path, beginning, lambda segment: None)
+            self._next = _Segment(path, beginning)
         except OSError as error:
             self._fail(str(error))
 
     def add(self, record: Record) -> None:
-        """Write *record*, with the next ``flush`` at the latest."""
-        data = framed(record)
+        """Write *record* with the next ``flush`` at the latest; one that can't be written ends the segment."""
+        try:
+            data = framed(record)
+        except Exception as error:  # an object may hold what MessagePack can't
+            self._give_up(f"a record can't be written: {error}")
+            return
         self._buffer.append(data)
         self._buffered += len(data)
         if self._buffered > _BUFFER:
@@ -190,10 +193,16 @@ class Journal:
         elif self._current is not None:
             self.trouble = ""
 
+    def _give_up(self, trouble: str) -> None:
+        for segment in (self._current, self._next):
+            if segment is not None:
+                segment.trouble = segment.trouble or trouble
+        self._turn_over()
+
     def _fail(self, trouble: str) -> None:
         self.trouble = trouble
-        self._retry_at = time.monotonic() + _RETRY_S
-        _log.error("journal_interrupted", folder=str(self.folder), error=trouble, retry_s=_RETRY_S)
+        self._retry_at = time.monotonic() + self._retry_s
+        _log.error("journal_interrupted", folder=str(self.folder), error=trouble, retry_s=self._retry_s)
 
     def _delete_old(self) -> None:
         """Delete the oldest segments, so that the present one has room to grow within the bound."""

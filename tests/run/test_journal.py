@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from tests.run.lives import Life, other_config, random_life
+from volcano_py.crds.queue import Queue
 from volcano_py.crds.schedulerconfig import parse_scheduler_config
 from volcano_py.scheduler.cluster.feed import Change
 from volcano_py.scheduler.cluster.orders import BindFailed
@@ -219,7 +220,7 @@ def test_a_disk_that_fails_interrupts_the_journal_and_not_the_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     life = random_life("disk")
-    journal = Journal(tmp_path, LARGE)
+    journal = Journal(tmp_path, LARGE, retry_s=0.0)
     worker = worker_of(life, journal)
     turn(worker, life)
     wait_for_beginning(journal)
@@ -232,17 +233,53 @@ def test_a_disk_that_fails_interrupts_the_journal_and_not_the_scheduler(
         life.live(3)
         turn(worker, life)
         life.now += 1
+    wait_for_beginning(journal)
+    turn(worker, life)
     assert "No space left" in journal.trouble
     monkeypatch.undo()
-    assert not journal.wants_beginning()  # not at once
-    monkeypatch.setattr("volcano_py.scheduler.run.journal._RETRY_S", 0.0)
-    journal.begin_again()
     turn(worker, life)
     wait_for_beginning(journal)
     turn(worker, life)
     assert journal.trouble == ""
     worker.close()
     assert not [one.differs for one in replayed(tmp_path)[0] if one.differs]
+
+
+def unwritable(key: str) -> Change:
+    """A queue with half a character in an annotation: Python can hold that, MessagePack can't."""
+    annotations = {"note": "\ud800"}
+    queue = Queue.model_validate({"metadata": {"name": key, "annotations": annotations}, "spec": {}})
+    return Change("Queue", key, queue, (), "1", "u")
+
+
+def test_an_object_that_cannot_be_written_interrupts_the_journal_only(
+    tmp_path: Path,
+) -> None:
+    life = random_life("half a character")
+    journal = Journal(tmp_path, LARGE)
+    worker = worker_of(life, journal)
+    turn(worker, life)
+    wait_for_beginning(journal)
+    life.changes.append(unwritable("odd"))
+    turn(worker, life)
+    assert "a record can't be written" in journal.trouble
+    assert not journal.wants_beginning()  # not at once
+    turn(worker, life)
+    worker.close()
+    assert not [one.differs for one in replayed(tmp_path)[0] if one.differs]
+
+
+def test_a_beginning_that_cannot_be_written_ends_and_keeps_nothing_waiting(tmp_path: Path) -> None:
+    life = random_life("half a beginning")
+    journal = Journal(tmp_path, LARGE)
+    worker = worker_of(life, journal)
+    worker.owner.known["Queue"] = {"odd": unwritable("odd")}
+    turn(worker, life)
+    wait_for_beginning(journal)
+    turn(worker, life)
+    assert "what is known can't be written" in journal.trouble
+    assert not journal.is_beginning
+    worker.close()
 
 
 def test_changes_and_outcomes_come_back_as_they_were() -> None:
