@@ -148,7 +148,7 @@ class Journal:
             self._fail(str(error))
 
     def add(self, record: Record) -> None:
-        """Write *record* with the next ``flush`` at the latest; one that can't be written ends the segment."""
+        """Write *record* with the next ``flush`` at the latest; if that can't be, the segment ends."""
         try:
             data = framed(record)
         except Exception as error:  # an object may hold what MessagePack can't
