@@ -168,6 +168,11 @@ class Writer:
         """
         return self._evictor.cancel(key, uid)
 
+    def lead(self) -> None:
+        """We lead from now on: others may have written since, so nothing counts as said and none is held."""
+        self._said.forget_all()
+        self._groups.drop_held()
+
     def forget(self, kind: str, key: str) -> None:
         """The object is gone: nothing more is remembered of it."""
         self.problems.forget(kind, key)
@@ -341,6 +346,10 @@ class _Said:
         for aspect in ("", "nominated", "refused"):
             self._orders.pop((kind, key, aspect), None)
 
+    def forget_all(self) -> None:
+        """Nothing was said of anything."""
+        self._orders.clear()
+
 
 class _GroupBinds:
     """PodGroup statuses that wait for binds of their members.
@@ -386,6 +395,10 @@ class _GroupBinds:
             return False
         self._held[order.key] = order
         return True
+
+    def drop_held(self) -> None:
+        """What waits is of an earlier lead, and not true any more."""
+        self._held.clear()
 
     def let_go(self) -> list[GroupOrder]:
         """Statuses that need not wait any more."""

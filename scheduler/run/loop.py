@@ -60,6 +60,9 @@ class Loop:
         health: is told of every sign of life.
         pacing: of cycles.
         clock: epoch seconds.
+
+    Attributes:
+        led: we led at the beginning of the last turn.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class Loop:
         self._due = Due(NEVER, False, "idle")
         self._faults = 0
         self._retry_at = 0.0
-        self._led = False
+        self.led = False
         self._kept: list[Order] = []
         self._unanswered = False
         self._waits: dict[asyncio.Event, asyncio.Task[bool]] = {}
@@ -171,7 +174,7 @@ class Loop:
     def _is_something_to_do(self) -> bool:
         if self._feed.changed.is_set() or self._writer.told.is_set() or self._config is not None:
             return True
-        if self._leads() != self._led:
+        if self._leads() != self.led:
             return True
         return self._may_cycle() and (self._due.now or self._due.at <= self._clock())
 
@@ -181,7 +184,11 @@ class Loop:
         """Let the worker take what there is; give its orders to the writer."""
         config, self._config = self._config, None
         changes = self._feed.take()
-        self._led = cycles and self._leads()
+        leads = cycles and self._leads()
+        if leads and not self.led:
+            self._kept = []
+            self._writer.lead()
+        self.led = leads
         outcomes = self._writer.take_outcomes()
         self._unanswered = self._unanswered or any(isinstance(one, BindFailed) for one in outcomes)
         given = Given(
@@ -189,8 +196,8 @@ class Loop:
             changes,
             outcomes,
             config,
-            may_cycle=cycles and self._may_cycle(),
-            leads=self._led,
+            may_cycle=leads and self._may_cycle(),
+            leads=leads,
         )
         run = asyncio.get_running_loop().run_in_executor
         turn = await run(self._thread, self._worker.turn, given)

@@ -1,0 +1,76 @@
+"""The loop between the two ends, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.pod_server import Fault, PodServer, pod_path, until
+from tests.cluster.writing import bind, first, run
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.feed import Feed
+from volcano_py.scheduler.cluster.orders import GroupOrder, RefusalOrder
+from volcano_py.scheduler.cluster.writer import Writer
+from volcano_py.scheduler.engine import SCHEDULER_NAMES
+from volcano_py.scheduler.run import collector
+from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
+from volcano_py.scheduler.run.health import Health
+from volcano_py.scheduler.run.loop import Loop, Pacing
+from volcano_py.scheduler.run.metrics import Metrics
+from volcano_py.scheduler.run.reload import read_config
+from volcano_py.scheduler.run.triggers import Triggers
+from volcano_py.scheduler.run.worker import Worker
+
+CONFIG = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
+REFUSED = RefusalOrder("ns", "a", "uid-a", "0/3 nodes are available")
+
+
+def test_who_leads_again_says_again_what_another_leader_may_have_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "settle", lambda: None)  # it is for good, and for the whole process
+    server = PodServer()
+    server.pod("a")
+    leads = [False]
+
+    async def live() -> None:
+        async with server.api(tmp_path) as api:
+            writer = Writer(api, fence=lambda: leads[0])
+            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
+            loop = Loop(Feed(api, ()), writer, worker, lambda: leads[0], Health(), Pacing())
+            stop = asyncio.Event()
+            turning = asyncio.ensure_future(loop.run(stop))
+            for leads[0] in (True, False, True):
+                loop.nudge()
+                await until(lambda: loop.led == leads[0])
+                writer.submit([REFUSED] if leads[0] else [])
+                assert await writer.drain(20.0)
+            stop.set()
+            await turning
+            await loop.close()
+            await writer.close()
+
+    asyncio.run(live())
+    assert server.wrote("PATCH", f"{pod_path('a')}/status") == 2
+
+
+def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) -> None:
+    """It waits for a bind that failed; what another leader has made of the group since is not known."""
+    server = PodServer(choose=first(Fault(status=403)))
+    server.pod("a")
+    path = "/apis/scheduling.volcano.sh/v1beta1/namespaces/ns/podgroups/g"
+    server.put(path, status={})
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", group="ns/g"), GroupOrder("ns", "g", "uid-g", {"phase": "Running"})])
+        await until(lambda: writer.stats.bind_failed)
+        writer.take_outcomes()
+        writer.lead()
+        writer.submit([])
+        assert await writer.drain(20.0)
+
+    run(tmp_path, server, work)
+    assert server.objects[path]["status"] == {}
