@@ -38,7 +38,7 @@ class Figures(Collector):
     Attributes:
         term: None while another process leads.
         writes: requests that change something, by verb and kind.
-        failures: of keys, by status or ``unreachable``.
+        failures: of keys, by status, ``unreachable`` or ``fault``.
         terms: how often this process began to lead or began anew.
     """
 

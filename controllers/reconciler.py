@@ -3,7 +3,8 @@
 A key names a controller and what it looks at. Whatever changes makes keys; a worker asks the controller for
 its plan, has it carried out, and asks again until nothing is wanted. Nothing is remembered that matters: a
 process that starts anew, at any point, sees what is there and goes on from that. What fails is tried again
-later, with longer and longer pauses; what the server refuses is told to the object's owner.
+later, with longer and longer pauses; what the server refuses is told to the object's owner. A fault of ours
+that one object brings out holds up its key alone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from volcano_py.controllers.acts import Act, Create, Delete, Patch, Plan, Say
-from volcano_py.controllers.carrier import Carrier
+from volcano_py.controllers.carrier import Carrier, NotLeading
 from volcano_py.controllers.observed import Change
 from volcano_py.controllers.records import Identity
 from volcano_py.controllers.workqueue import WorkQueue
@@ -29,6 +30,7 @@ _log = structlog.get_logger("controllers")
 
 _REFUSED: Final = frozenset({400, 403, 405, 413, 422})
 _MOST_ROUNDS: Final = 32
+_FAULT: Final = "fault"
 
 
 class Key(NamedTuple):
@@ -140,7 +142,9 @@ class Reconciler:
         """Bring *key* to where it should be, or to a later try."""
         try:
             again_s = await self._settle(key)
-        except (ApiError, Unreachable) as error:
+        except NotLeading:
+            raise
+        except Exception as error:
             self._try_later(key, error)
             return
         self._failures.pop(key, None)
@@ -190,18 +194,26 @@ class Reconciler:
         if error.status in _REFUSED and concerned is not None:
             self._say(Say(concerned, "Refused", f"the API server refuses: {error.message}", warning=True))
 
-    def _try_later(self, key: Key, error: ApiError | Unreachable) -> None:
+    def _try_later(self, key: Key, error: Exception) -> None:
+        reason = _reason(error)
         tries = self._failures[key] = self._failures.get(key, 0) + 1
         wait_s = min(self._limits.longest_wait_s, self._limits.first_wait_s * 2.0 ** min(tries - 1, 16))
-        if isinstance(error, ApiError) and error.status in _REFUSED:
+        if reason == _FAULT or (isinstance(error, ApiError) and error.status in _REFUSED):
             wait_s = max(wait_s, self._limits.refused_wait_s)
         wait_s = wait_s * random.uniform(0.5, 1.0) + (getattr(error, "retry_after_s", None) or 0.0)
-        self._failed(str(error.status) if isinstance(error, ApiError) else "unreachable")
+        self._failed(reason)
         _log.warning(
             "try_later", controller=key.controller, key=key.name, tries=tries, wait_s=round(wait_s, 2),
-            error=str(error),
+            error=str(error), exc_info=error if reason == _FAULT else None,
         )  # fmt: skip
         self._queues[key.controller].add_later(key, wait_s)
+
+
+def _reason(error: Exception) -> str:
+    """The HTTP status of a failure, ``unreachable``, or ``fault`` for one of our own."""
+    if isinstance(error, ApiError):
+        return str(error.status)
+    return "unreachable" if isinstance(error, Unreachable) else _FAULT
 
 
 def _concerned(act: Act) -> Identity | None:

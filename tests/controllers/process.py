@@ -100,6 +100,7 @@ class Process:
             (outcome,) = await asyncio.gather(work, return_exceptions=True)
         if outcome is not None and not isinstance(outcome, asyncio.CancelledError):
             raise outcome
+        assert "fault" not in self.failed
 
 
 def settled(server: Server, *, inherit: bool = True) -> Process:
