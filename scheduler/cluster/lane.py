@@ -11,11 +11,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
+import structlog
+
 from volcano_py.scheduler.cluster.errors import ApiError
 
 Item = TypeVar("Item")
 
 _UNANSWERED_S: Final = 0.5
+
+_log = structlog.get_logger("lane")
 
 
 class Pace:
@@ -38,7 +42,7 @@ class Lane(Generic[Item]):
 
     Args:
         carry_out: does one item; what it leaves to later it hands to ``put_later``.
-        broke: told of an exception that *carry_out* let through, which is a fault of ours.
+        broke: told of an exception that *carry_out* let through, which is a fault of ours; it is logged.
         pace: limits how many are begun a second; None does not.
     """
 
@@ -158,7 +162,8 @@ class Lane(Generic[Item]):
         except asyncio.CancelledError:
             self._cut.append(item)
             raise
-        except Exception as error:  # one bad item must not end the lane; it is reported
+        except Exception as error:  # one bad item must not end the lane
+            _log.error("order_fault", item=repr(item), exc_info=error)
             self._broke(item, error)
         finally:
             self._busy -= 1
