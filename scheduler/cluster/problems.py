@@ -14,7 +14,14 @@ from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.notices import rfc3339
 from volcano_py.scheduler.cluster.orders import Note, ProblemOrder, Subject
-from volcano_py.scheduler.cluster.statuses import MERGE, STRATEGIC, Served, StatusStats, unscheduled
+from volcano_py.scheduler.cluster.statuses import (
+    MERGE,
+    STRATEGIC,
+    Served,
+    StatusStats,
+    Writing,
+    unscheduled,
+)
 
 VALID: Final = "volcano-py.io/Valid"
 UNREADABLE: Final = "Unreadable"
@@ -32,6 +39,7 @@ class Problems:
         fence: False drops what waits.
         clock: epoch seconds.
         note: writes an event.
+        writing: the ends of patches of statuses that are on their way.
     """
 
     def __init__(
@@ -40,8 +48,10 @@ class Problems:
         fence: Callable[[], bool],
         clock: Callable[[], float],
         note: Callable[[Subject, Note], None],
+        writing: Writing,
     ) -> None:
         self._api, self._fence, self._clock, self._note = api, fence, clock, note
+        self._writing = writing
         self._served = Served(api)
         self._said: dict[tuple[str, str], ProblemOrder] = {}
         self._tries: dict[tuple[str, str], int] = {}
@@ -71,6 +81,13 @@ class Problems:
         self._said.pop((kind, key), None)
         self._tries.pop((kind, key), None)
 
+    def beside(self, subject: Subject, conditions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """*conditions*, which replace those of a PodGroup, with what is said here of it among them."""
+        order = self._said.get((subject.kind, subject.key))
+        if order is None or order.subject.uid != subject.uid:
+            return conditions
+        return changed_conditions({"status": {"conditions": conditions}}, order, self._clock()) or conditions
+
     async def _write(self, key: tuple[str, str]) -> None:
         order = self._said.get(key)
         if order is None:
@@ -81,16 +98,19 @@ class Problems:
         try:
             await self._say(order)
         except ApiError as error:
-            if error.status in (401, 408, 409, 429) or error.status >= 500:
+            if error.is_missing:
+                self._served.missed(key[0], error)
+            passing = error.status in (401, 408, 409, 429) or error.status >= 500
+            if passing or self._served.may_be_why(key[0], error):
                 self._again(key, error)
+            elif error.is_missing:
+                self.forget(*key)
             else:
                 self._lost(key, error.message)
         except Unreachable as error:
             self._again(key, error)
         else:
             self._tries.pop(key, None)
-            if not order.problems and self._said.get(key) is order:
-                del self._said[key]
 
     def _again(self, key: tuple[str, str], error: Exception) -> None:
         tries = self._tries[key] = self._tries.get(key, 0) + 1
@@ -107,6 +127,9 @@ class Problems:
         """Read the object, and write where it says something else. Raises as ``Api.call``."""
         subject = order.subject
         resource = RESOURCES[subject.kind]
+        writing = self._writing.get((subject.kind, subject.key))
+        if writing is not None:
+            await writing  # it was put together before this was to be said; later ones say it too
         found = await self._api.get(resource.path(subject.namespace, subject.name))
         if found["metadata"].get("uid") != subject.uid:
             return

@@ -25,9 +25,12 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 _NEWS_WIDTH, _NEWS_PER_SECOND, _NEWS_BURST = 4, 100.0, 400
 _MINOR_WIDTH, _MINOR_PER_SECOND, _MINOR_BURST = 1, 10.0, 10
 _TIMEOUT_S: Final = 10.0
+_NO_OBJECT: Final = '" not found'
+"""What a server says of a missing object, and not of a missing endpoint."""
 
 StatusOrder = RefusalOrder | NominateOrder | GroupOrder | QueueOrder
 Key = tuple[str, str]
+Writing = dict[Key, asyncio.Future[None]]
 
 
 @dataclass(slots=True)
@@ -74,6 +77,8 @@ class Statuses:
         fence: False drops what waits.
         clock: epoch seconds.
         unsaid: told of kind and key of an object whose wish was dropped: it is to be said again.
+        writing: the ends of patches that are on their way are kept there.
+        beside: adds to the conditions of a PodGroup, which are written as a whole, what others say of it.
     """
 
     def __init__(
@@ -82,11 +87,13 @@ class Statuses:
         fence: Callable[[], bool],
         clock: Callable[[], float],
         unsaid: Callable[[str, str], None],
+        writing: Writing,
+        beside: Callable[[Subject, list[dict[str, Any]]], list[dict[str, Any]]],
     ) -> None:
         self._api, self._fence, self._clock, self._unsaid = api, fence, clock, unsaid
+        self._writing, self._beside = writing, beside
         self._served = Served(api)
         self._wishes: dict[Key, Wish] = {}
-        self._writing: dict[Key, asyncio.Future[None]] = {}
         self.stats = StatusStats()
         self.news: Lane[Key] = Lane(
             _NEWS_WIDTH, self._write, self._broke, Pace(_NEWS_PER_SECOND, _NEWS_BURST)
@@ -161,6 +168,8 @@ class Statuses:
         status: dict[str, Any] = dict(wish.fields)
         if wish.conditions:
             status["conditions"] = list(wish.conditions.values())
+        elif "conditions" in status:
+            status["conditions"] = self._beside(subject, status["conditions"])
         body = {"metadata": {"uid": subject.uid}, "status": status}
         kind = STRATEGIC if subject.kind == "Pod" else MERGE
         await self._api.call("PATCH", path, body=body, content_type=kind, timeout_s=_TIMEOUT_S)
@@ -168,15 +177,12 @@ class Statuses:
     def _refused(self, key: Key, wish: Wish, error: ApiError) -> None:
         if error.is_missing:
             self._served.missed(wish.subject.kind, error)
-            if '" not found' not in error.message:
-                self._again(key, wish, error)
-        elif error.is_another:
+        passing = error.status in (401, 408, 409, 429) or error.status >= 500
+        if error.is_another:
             return
-        elif error.status in (401, 408, 409, 429) or error.status >= 500:
+        if passing or self._served.may_be_why(wish.subject.kind, error):
             self._again(key, wish, error)
-        elif error.status == 403 and self._served.may_come(wish.subject.kind):
-            self._again(key, wish, error)  # the rights are to the status, which was not listed yet
-        else:
+        elif not error.is_missing:
             self._unsaid(*key)
             self.stats.refused += 1
             self.stats.last_refusal = f"{wish.subject.kind} {wish.subject.key}: {error.message}"
@@ -236,14 +242,18 @@ class Served:
             self._known[version] = frozenset(each["name"] for each in found["resources"])
         return name in self._known[version]
 
-    def may_come(self, kind: str) -> bool:
-        """Whether *kind* has no status endpoint as far as is known, which may change soon."""
+    def may_be_why(self, kind: str, error: ApiError) -> bool:
+        """Whether *error* came of a status endpoint that was not listed yet, or is no more: try again.
+
+        The rights of the scheduler are to the status, so before it is listed the object itself is forbidden.
+        """
+        if error.is_missing:
+            return _NO_OBJECT not in error.message
         resource = RESOURCES[kind]
-        return bool(resource.group) and f"{resource.plural}/status" not in self._known.get(
-            resource.api_version, ()
-        )
+        unlisted = f"{resource.plural}/status" not in self._known.get(resource.api_version, ())
+        return error.status == 403 and bool(resource.group) and unlisted
 
     def missed(self, kind: str, error: ApiError) -> None:
         """A write found nothing: where that was no missing object, the endpoints are asked anew."""
-        if '" not found' not in error.message:
+        if _NO_OBJECT not in error.message:
             self._known.pop(RESOURCES[kind].api_version, None)

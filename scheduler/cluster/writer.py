@@ -43,7 +43,7 @@ from volcano_py.scheduler.cluster.orders import (
     Subject,
 )
 from volcano_py.scheduler.cluster.problems import Problems
-from volcano_py.scheduler.cluster.statuses import Statuses, StatusStats
+from volcano_py.scheduler.cluster.statuses import Statuses, StatusStats, Writing
 from volcano_py.scheduler.cluster.volumes import VolumeBinder
 
 _ECHO_S = 60.0
@@ -125,8 +125,9 @@ class Writer:
         patience_s = self._settings.patience_s
         self.events = Events(api, Reporter(component, instance), fence, clock)
         self._said = _Said(clock)
-        self.statuses = Statuses(api, fence, clock, self._said.forget)
-        self.problems = Problems(api, fence, clock, self.events.note)
+        writing: Writing = {}
+        self.problems = Problems(api, fence, clock, self.events.note, writing)
+        self.statuses = Statuses(api, fence, clock, self._said.forget, writing, self.problems.beside)
         self._binder = Binder(
             api, self._settings.in_flight, fence, self.statuses.writing, self._bind_over, patience_s
         )

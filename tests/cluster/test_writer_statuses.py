@@ -434,6 +434,55 @@ def test_a_podgroup_keeps_its_other_conditions(tmp_path: Path) -> None:
     assert said["volcano-py.io/Valid"]["reason"] == "Doubtful"
 
 
+@pytest.mark.parametrize("problem_first", [False, True])
+def test_a_status_put_together_earlier_does_not_take_a_problem_away(
+    tmp_path: Path, *, problem_first: bool
+) -> None:
+    """The engine has not seen the condition yet when it says what else holds of the group."""
+    slow = [Fault(done=True, status=200, wait_s=0.1)]
+
+    def choose(method: str, path: str) -> Fault | None:
+        return slow.pop() if slow and method == "PATCH" else None
+
+    server = PodServer(choose=choose)
+    server.put(GROUP, status={})
+    problem = ProblemOrder(Subject("PodGroup", "ns", "g", "uid-g"), ("spec: bad",), used=True)
+    waits = {"type": "Unschedulable", "status": "True", "reason": "r", "message": "m"}
+    status = GroupOrder("ns", "g", "uid-g", {"phase": "Pending", "conditions": [waits]})
+
+    async def work(writer: Writer, api: Api) -> None:
+        for order in (problem, status) if problem_first else (status, problem):
+            writer.submit([order])
+            await until(lambda: server.wrote("PATCH", "/podgroups/g"))
+        assert await writer.drain(20.0)
+
+    run(tmp_path, server, work)
+    assert set(conditions(server, GROUP)) == {"Unschedulable", "volcano-py.io/Valid"}
+
+
+def test_a_podgroup_is_told_once_its_status_is_listed(tmp_path: Path) -> None:
+    """Rights are to the status: until a new CRD's endpoints are listed the object itself is forbidden."""
+
+    def choose(method: str, path: str) -> Fault | None:
+        if method != "PATCH" or not path.endswith("/podgroups/g"):
+            return None
+        server.status_served = True
+        return Fault(status=403)
+
+    server = PodServer(choose=choose, status_served=False)
+    server.put(GROUP, status={})
+    subject = Subject("PodGroup", "ns", "g", "uid-g")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([ProblemOrder(subject, ("spec: bad",))])
+        await until(lambda: server.wrote("PATCH", "/podgroups/g/status"))
+        assert await writer.drain(20.0)
+        assert writer.problems.stats.refused == 0
+
+    run(tmp_path, server, work)
+    assert conditions(server, GROUP)["volcano-py.io/Valid"]["message"] == "spec: bad"
+
+
 def test_a_kind_without_conditions_gets_an_event(tmp_path: Path) -> None:
     server = PodServer()
     run(tmp_path, server, submit(ProblemOrder(Subject("Queue", "", "q", "uid-q"), ("spec: bad",))))
