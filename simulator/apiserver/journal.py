@@ -74,7 +74,7 @@ class Journal:
         log = self._log_path(store.version)
         for record in self._read_log(log):
             _replay(store, record)
-        self._open_log(log)
+        self._use_log(_opened(log), log)
         self._sweep(snapshot, log)
         return store
 
@@ -91,13 +91,18 @@ class Journal:
         return True
 
     def condense(self, store: Store) -> None:
-        """Write a snapshot and start an empty log."""
+        """Write a snapshot and start an empty log. Where that fails (``OSError``), all stays as it was."""
         if store.version == self._base:
             return
         snapshot = self._folder / f"snapshot-{store.version:020d}"
         log = self._log_path(store.version)
-        self._write_snapshot(snapshot, store)
-        self._open_log(log)
+        handle = _opened(log)  # first: from the snapshot's rename on, changes must go to its log
+        try:
+            self._write_snapshot(snapshot, store)
+        except OSError:
+            os.close(handle)
+            raise
+        self._use_log(handle, log)
         self._sweep(snapshot, log)
 
     def close(self) -> None:
@@ -123,11 +128,11 @@ class Journal:
             if path not in (snapshot, log):
                 path.unlink()
 
-    def _open_log(self, path: Path) -> None:
+    def _use_log(self, handle: int, path: Path) -> None:
         if self._log is not None:
             os.close(self._log)
-        self._log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        self._log_bytes = os.fstat(self._log).st_size
+        self._log = handle
+        self._log_bytes = os.fstat(handle).st_size
         self._base = int(path.name.removeprefix("log-"))
 
     def _write(self, record: Record) -> None:
@@ -178,6 +183,10 @@ class Journal:
             whole = end
         if whole < len(data):
             os.truncate(path, whole)
+
+
+def _opened(log: Path) -> int:
+    return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 def _framed(record: Record) -> bytes:

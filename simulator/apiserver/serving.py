@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import tempfile
 import time
 from collections.abc import Coroutine
@@ -26,6 +27,8 @@ from volcano_py.simulator.apiserver.server import Server
 from volcano_py.simulator.apiserver.store import Store
 from volcano_py.simulator.apiserver.subresources.requests import Logs
 from volcano_py.simulator.apiserver.upkeep import Upkeep
+
+log = logging.getLogger(__name__)
 
 _LOOPBACK: Final = "127.0.0.1"
 _MOST_BODY_BYTES: Final = 3 << 20
@@ -163,7 +166,10 @@ def _request(
 async def _condense(journal: Journal, store: Store) -> None:
     while True:
         await asyncio.sleep(_CONDENSE_EVERY_S)
-        journal.condense_if_large(store)
+        try:
+            journal.condense_if_large(store)
+        except OSError:
+            log.exception("no snapshot could be written; the log grows on")
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -117,6 +117,33 @@ def test_leftovers_of_a_killed_condensing_are_removed(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.parametrize("step", ["open", "fsync", "rename"])
+def test_a_snapshot_that_fails_costs_no_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    journal, store = opened(tmp_path)
+    store.put("things", document("a/x", 1))
+
+    open_any = os.open
+
+    def fail(path: object, *how: int) -> int:
+        if step == "open" and "log-" not in str(path):
+            return open_any(str(path), *how)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(*((Path, step) if step == "rename" else (os, step)), fail)
+        with pytest.raises(OSError, match="No space left"):
+            journal.condense(store)
+    store.put("things", document("a/y", 2))
+    kept = content(store)
+    journal.close()
+    journal, store = opened(tmp_path)
+    assert content(store) == kept
+    journal.condense(store)
+    journal.close()
+
+
 def test_nobody_else_reads_what_is_kept(tmp_path: Path) -> None:
     journal, store = opened(tmp_path)
     store.put("secrets", document("a/x", 1))
