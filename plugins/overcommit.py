@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from volcano_py.crds.arguments import Arguments, ConfigError
-from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Vote
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.resources import Ints, pad
+from volcano_py.scheduler.model.wording import absent_text, figure, noun
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -61,15 +61,26 @@ class OvercommitPlugin(Plugin):
         over = np.where(asked > 0, asked - idle, 0)
         if (over <= 0).all() or self._can_take_back(job, asked, over):
             return Vote.PERMIT
-        at = int(over.argmax())
-        name = self._session.state.vocabulary.names[at]
-        amounts = (asked, self._free(), idle, over)
-        wanted, free, left, short = (format_base(name, int(amount[at])) for amount in amounts)
+        return self._refusal(asked, idle, over)
+
+    def _refusal(self, asked: Ints, idle: Ints, over: Ints) -> Refusal:
+        """What is *over* (R,) when *asked* meets what is *idle*; a resource that nobody has says so."""
+        state, nodes = self._session.state, self._session.state.nodes
+        offered = nodes.allocatable[nodes.live].sum(axis=0)
+        absent = (over > 0) & (offered == 0)
+        at = int((absent if absent.any() else over).argmax())
+        name = state.vocabulary.names[at]
+        wanted, free, left, short = (
+            figure(state, name, int(amount[at])) for amount in (asked, self._free(), idle, over)
+        )
+        missing = {name: int(over[at])}
+        if offered[at] == 0:
+            return Refusal("NotOffered", f"{absent_text(state, name)}; {wanted} asked", missing=missing)
         return Refusal(
             "ClusterFull",
-            f"{wanted} {name} asked with {free} free in the cluster and {left} left to promise "
+            f"{wanted} {noun(state, name)} asked with {free} free in the cluster and {left} left to promise "
             f"(overcommit-factor {self.factor:g}), {short} over",
-            missing={name: int(over[at])},
+            missing=missing,
         )
 
     def idle(self) -> Ints:

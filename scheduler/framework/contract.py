@@ -20,6 +20,7 @@ from volcano_py.scheduler.framework.queue_rules import amounts_aside
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Mask, Rows32, Scores
 from volcano_py.scheduler.model.tasks import Status
+from volcano_py.scheduler.model.wording import figure, noun
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -83,18 +84,43 @@ def lost_work(session: Session, tasks: Rows32, charges: Ints) -> Scores:
 
 
 def lost_text(session: Session, task: int) -> str:
-    """Work lost with *task*, for people: resource-seconds of its cards, else of its cpu or memory."""
+    """Work lost with *task*, for people: time of its cards, else of its other devices, its cpu or memory."""
     state = session.state
     rows = np.array([task], np.int32)
     seconds = int(at_risk_s(session, rows)[0])
+    span, unit = (seconds / 3600, "hours") if seconds >= 3600 else (seconds, "seconds")
     amounts = state.vocabulary.amounts(state.accounts.charge_of_task(task))
-    shown = [name for name in amounts if name not in _NOT_SHOWN]
-    for name in ("cpu", "memory"):
-        if not shown and name in amounts:
-            shown = [name]
+    cards = _cards_held(state, task, amounts)
+    if cards:
+        return f"{cards * span:.3g} card-{unit}"
+    others = sorted(name for name in amounts if name not in _NOT_SHOWN)
+    shown = others or [name for name in ("cpu", "memory") if name in amounts][:1]
     if not shown:
         return f"{seconds} s of one pod"
-    return ", ".join(f"{format_base(n, amounts[n] * seconds)} {n}-seconds" for n in sorted(shown))
+    return ", ".join(f"{format_base(name, int(amounts[name] * span))} {name}-{unit}" for name in shown)
+
+
+def _cards_held(state: ClusterState, task: int, amounts: dict[str, int]) -> float:
+    """Cards that *task* holds, a slice as the larger of its parts of memory and cores; 0 if none.
+
+    Args:
+        state: the cluster.
+        task: row.
+        amounts: what its queue is charged (base units), for nodes that count cards without registering them.
+    """
+    choice, node = state.tasks.slices.get(task), int(state.tasks.node[task])
+    if choice is None or not choice.holds:
+        measures = state.card_source.measures
+        counts = [amount / 1000 for name, amount in amounts.items() if measures.get(name) == "slots"]
+        return max(counts, default=0.0)
+    cards = state.cards
+    return sum(
+        max(
+            hold.memory_mib / max(int(cards.memory[node, hold.card]), 1),
+            hold.cores / max(int(cards.cores[node, hold.card]), 1),
+        )
+        for hold in choice.holds
+    )
 
 
 def requests_of(state: ClusterState, tasks: Rows32) -> Ints:
@@ -203,8 +229,9 @@ class Bounds:
             if held[i] > entitled[i] and held[i] / max(entitled[i], 1) > best:
                 best = held[i] / max(entitled[i], 1)
                 name = self._state.vocabulary.names[self.columns[i]]
-                amounts = [format_base(name, a) for a in (held[i], held[i] - entitled[i], entitled[i])]
-                text = f"holds {amounts[0]} {name}, {amounts[1]} over its entitlement of {amounts[2]}"
+                three = (held[i], held[i] - entitled[i], entitled[i])
+                holds, over, owed = (figure(self._state, name, amount) for amount in three)
+                text = f"holds {holds} {noun(self._state, name)}, {over} over its entitlement of {owed}"
         return f"queue {self._state.queues[queue].name} {text}"
 
     def _keeps_min(self, row: int, charge: Held, taken: dict[int, Held]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.ladder import free_amounts
 from volcano_py.scheduler.framework.points import Check
 from volcano_py.scheduler.framework.refusal import Refusal
@@ -12,6 +13,7 @@ from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
+from volcano_py.scheduler.model.wording import absent_text, amounts_text
 
 NODES_UNFIT = "NodesUnfit"
 
@@ -38,9 +40,11 @@ def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) ->
     lines.sort(key=lambda line: (-line[0], line[1]))
     reasons = ", ".join(f"{count} {text}" for count, text in lines)
     message = f"0/{len(rows)} nodes are available" + (f": {reasons}." if reasons else ".")
-    if missing and nearest:
-        amounts = ", ".join(f"{format_base(name, amount)} {name}" for name, amount in missing.items())
-        message += f" Nearest is {nearest}, {amounts} short."
+    absent = _nobody_has(state, missing, rows)
+    if absent:
+        message += f" And {absent_text(state, absent)}."
+    elif missing and nearest:
+        message += f" Nearest is {nearest}, {amounts_text(state, missing)} short."
     return Refusal(NODES_UNFIT, message, len(rows), failed, missing, nearest)
 
 
@@ -68,3 +72,9 @@ def _nearest(
     lack = (short[np.ix_(candidates, asked)] / klass.request[asked]).sum(axis=1)
     position = int(candidates[int(lack.argmin())])
     return state.nodes.names[rows[position]], state.vocabulary.amounts(short[position])
+
+
+def _nobody_has(state: ClusterState, missing: Mapping[str, int], rows: Rows32) -> str:
+    """The first resource of *missing* that none of the nodes *rows* offers; "" if there is none."""
+    column = state.vocabulary.column
+    return next((name for name in missing if not state.nodes.allocatable[rows, column(name)].any()), "")

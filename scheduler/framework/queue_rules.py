@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.gate import is_firm
 from volcano_py.scheduler.framework.points import Key, Vote
@@ -30,6 +29,7 @@ from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Mask, Rows32, Scores, pad
 from volcano_py.scheduler.model.tasks import ALLOCATED, NOWHERE
+from volcano_py.scheduler.model.wording import figure, noun
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -147,10 +147,11 @@ class QueueRules:
         if reason == "QueueLimit" and limit != int(self._state.queues.capability[row, column]):
             bound = "what guarantees of other queues and the cluster leave it,"
         over = asked + used - limit
+        wants, has, above, most = (figure(self._state, name, x) for x in (asked, used, over, limit))
         return Refusal(
             reason,
-            f"queue {queue.name}: {format_base(name, asked)} {name} asked with {format_base(name, used)} in "
-            f"use, {format_base(name, over)} over {bound} {format_base(name, limit)}",
+            f"queue {queue.name}: {wants} {noun(self._state, name)} asked with {has} in use, "
+            f"{above} over {bound} {most}",
             missing={name: over},
         )
 

@@ -140,7 +140,7 @@ def test_every_eviction_says_for_whom_by_which_rule_and_what_is_lost() -> None:
     assert decision.reason == (
         "reclaim: queue a holds 4 cpu, 2 over its entitlement of 2; queue owner claims its own"
     )
-    assert decision.lost == "43200 cpu-seconds"
+    assert decision.lost == "12 cpu-hours"
 
 
 def test_a_queue_that_does_not_lend_gives_nothing() -> None:

@@ -46,6 +46,14 @@ def test_only_what_is_admitted_is_booked() -> None:
     )
 
 
+def test_a_resource_that_no_node_has_is_named_with_what_may_have_been_meant() -> None:
+    session = cluster(
+        node("g", "10", amounts={"nvidia.com/gpu": "8"}),
+        group("a", phase="Pending", minResources={"cpu": "99", "nvidia.com/gpus": "1"}),
+    )
+    assert gate(session, "a") == ('no node offers nvidia.com/gpus (did you mean "nvidia.com/gpu"?); 1 asked')
+
+
 def test_what_running_groups_still_ask_is_booked() -> None:
     driver = [group("r", 1, phase="Running", minResources={"cpu": "5"}), pod("r-0", "r", "1", on="n")]
     session = cluster(*driver, waits("a", "5"), waits("b", "6"), factor="1")

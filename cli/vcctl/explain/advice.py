@@ -11,6 +11,7 @@ from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.model.wording import amounts_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Case:
     @property
     def missing(self) -> str:
         """The amounts that are short."""
-        return ", ".join(f"{format_base(name, x)} {name}" for name, x in self.refusal.missing.items())
+        return amounts_text(self.state, self.refusal.missing)
 
 
 def changes(state: ClusterState, job: Job, refusal: Refusal) -> list[str]:
@@ -128,6 +129,14 @@ def _full(case: Case) -> list[str]:
     )
 
 
+def _not_offered(case: Case) -> list[str]:
+    name = next(iter(case.refusal.missing))
+    return [
+        f"the name of the resource, if {name} is not what was meant",
+        f"a node that offers {name}: does its device plugin run?",
+    ]
+
+
 def _gated(_case: Case) -> list[str]:
     return ["whoever set the scheduling gates has to take them away"]
 
@@ -154,6 +163,7 @@ _BY_CODE: Final[dict[str, Callable[[Case], list[str]]]] = {
     "NotEnoughPodsOfTask": _mend,
     "NoPodGroup": _no_group,
     "ClusterFull": _full,
+    "NotOffered": _not_offered,
     "SchedulingGated": _gated,
     "Reserved": _nothing_but_time,
     "Waiting": _nothing_but_time,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.scheduler.model.cluster import ClusterState
-from volcano_py.scheduler.model.resources import PODS
 from volcano_py.scheduler.model.tasks import NOWHERE
+from volcano_py.scheduler.model.wording import offered
 
 
 def near_misses(state: ClusterState, pod: str) -> list[str]:
@@ -18,14 +16,6 @@ def near_misses(state: ClusterState, pod: str) -> list[str]:
     if task == NOWHERE:
         return []
     return [*_resources(state, task), *_labels(state, task)]
-
-
-def offered(state: ClusterState) -> list[str]:
-    """Names of resources that some node has, cards' own spellings included."""
-    nodes = state.nodes
-    columns = np.flatnonzero((nodes.allocatable[nodes.live] > 0).any(axis=0)).tolist()
-    names = [state.vocabulary.names[column] for column in columns if column != PODS]
-    return [*names, *(state.card_source.measures if state.cards.specs else ())]
 
 
 def _resources(state: ClusterState, task: int) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
-from volcano_py.cli.vcctl.explain.near_misses import offered
 from volcano_py.crds.messages import did_you_mean
+from volcano_py.scheduler.model.wording import offered
 
 FIELDS: Final = (("capability",), ("max",), ("deserved",), ("min",), ("guarantee", "resource"))
 ALWAYS: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
