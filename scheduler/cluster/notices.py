@@ -38,7 +38,7 @@ def sentence(order: EvictOrder) -> str:
         return order.message
     words = f"evicted for {order.for_whom}" if order.for_whom else "evicted"
     words += f" by {order.action}" if order.action else ""
-    words += f": {order.reason}" if order.reason else ""
+    words += f": {order.reason.removeprefix(f'{order.action}: ')}" if order.reason else ""
     return words + (f" (lost: {order.lost})" if order.lost else "")
 
 

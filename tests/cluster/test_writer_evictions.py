@@ -55,7 +55,7 @@ def test_an_evicted_pod_says_for_whom_by_which_rule_and_what_is_lost(tmp_path: P
     assert leaving(server, "a")
     assert dict(notes(server, "a")) == {
         "volcano-py.io/evicted-for": "ns/g",
-        "volcano-py.io/evicted-by-rule": "queue a is over",
+        "volcano-py.io/evicted-by-rule": "reclaim: queue a is over",
         "volcano-py.io/evicted-by-action": "reclaim/eviction",
         "volcano-py.io/evicted-lost": "8 cpu-seconds",
         "volcano-py.io/eviction-deadline": "2027-01-15T08:00:00Z",

@@ -65,7 +65,12 @@ def bind(name: str, node: str = "n1", uid: str = "", **more: Any) -> BindOrder:
 
 def evict(name: str, **more: Any) -> EvictOrder:
     """Pod *name* of namespace ``ns`` has to go."""
-    said = {"reason": "queue a is over", "for_whom": "ns/g", "action": "reclaim", "lost": "8 cpu-seconds"}
+    said = {
+        "reason": "reclaim: queue a is over",
+        "for_whom": "ns/g",
+        "action": "reclaim",
+        "lost": "8 cpu-seconds",
+    }
     return EvictOrder("ns", name, f"uid-{name}", **{**said, **more})
 
 
