@@ -12,15 +12,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from volcano_py.scheduler.cluster.api import Api, Resource
-from volcano_py.scheduler.cluster.fastpath import WireEvent, WireList, WireObject
+from volcano_py.scheduler.cluster.fastpath import WireObject
 from volcano_py.scheduler.cluster.reflector import Change, Pace, Reflector
-from volcano_py.scheduler.cluster.wire import Event, Garbage, Page, Reader, Seen
+from volcano_py.scheduler.cluster.wire import Garbage, Reader, Seen
 from volcano_py.scheduler.model.kube.errors import Problem
 
-_raw_list: Final = msgspec.json.Decoder(WireList[msgspec.Raw])
-_raw_event: Final = msgspec.json.Decoder(WireEvent[msgspec.Raw])
 _identity: Final = msgspec.json.Decoder(WireObject)
-_OBJECT_EVENTS: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
 class OwnReader(Reader):
@@ -28,38 +25,23 @@ class OwnReader(Reader):
 
     def __init__(self, resource: Resource, decode: Callable[[bytes | msgspec.Raw], Any]) -> None:
         super().__init__(resource)
-        self._decode_own = decode
+        self._fast = None
+        self._decode = decode
 
-    def page(self, body: bytes) -> Page:
-        """A page of a list. Raises :class:`Garbage`."""
-        try:
-            page = _raw_list.decode(body)
-        except msgspec.DecodeError as error:
-            raise Garbage(f"no list of {self.resource.plural}: {error}") from error
-        where = page.metadata
-        return Page([self._seen(one) for one in page.items], where.resource_version, where.continue_)
-
-    def event(self, line: bytes) -> Event:
-        """A line of a watch. Raises :class:`Garbage`."""
-        try:
-            wire = _raw_event.decode(line)
-        except msgspec.DecodeError as error:
-            raise Garbage(f"no event of {self.resource.plural}: {error}") from error
-        if wire.type not in _OBJECT_EVENTS:
-            return super().event(line)
-        seen = self._seen(wire.object)
-        return Event(wire.type, seen.version, seen)
-
-    def _seen(self, raw: msgspec.Raw) -> Seen:
+    def _single(self, raw: msgspec.Raw) -> Seen:
         try:
             meta = _identity.decode(raw).metadata
         except msgspec.DecodeError as error:
             raise Garbage(f"one of the {self.resource.plural} has no identity: {error}") from error
         key = f"{meta.namespace}/{meta.name}" if self.resource.namespaced else meta.name
         try:
-            return Seen(key, meta.uid, meta.resource_version, self._decode_own(raw))
+            return Seen(key, meta.uid, meta.resource_version, self._decode(raw))
         except msgspec.DecodeError as error:
             return Seen(key, meta.uid, meta.resource_version, None, (Problem("", str(error)),))
+
+    def _careful(self, doc: Any) -> Seen:
+        """What no decoder takes can't be given in a form of one's own."""
+        raise Garbage(f"no JSON in one of the {self.resource.plural}: {str(doc)[:120]!r}")
 
 
 class Followed(NamedTuple):
