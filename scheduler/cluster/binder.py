@@ -19,13 +19,14 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import Api, retry_wait_s
+from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, BindOrder, Trouble
 
 NOT_LEADER: Final = "this scheduler is not the leader any more"
 _TIMEOUT_S: Final = 30.0
+_PODS: Final = RESOURCES["Pod"]
 _encode: Final = msgspec.json.encode
 
 
@@ -90,8 +91,8 @@ class Binder:
         seconds = asyncio.get_running_loop().time() - work.began
         self._tell(BindDone(order.key, order.uid, order.node, order.group, seconds))
 
-    def _broke(self, work: BindWork, error: Exception) -> None:
-        self.fail(work, "fault", f"{type(error).__name__}: {error}")
+    def _broke(self, work: BindWork, why: str) -> None:
+        self.fail(work, "fault", why)
 
     async def _bind(self, work: BindWork) -> None:
         """One try."""
@@ -106,7 +107,7 @@ class Binder:
                 self.fail(work, "fenced", NOT_LEADER)
                 return
             work.tries += 1
-            path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}/binding"
+            path = _PODS.path(order.namespace, order.name, "binding")
             await self._api.call("POST", path, body=binding(order), timeout_s=_TIMEOUT_S)
         except ApiError as error:
             await self._refused(work, error)
@@ -123,7 +124,7 @@ class Binder:
         elif error.status == 409:
             work.unsure = True  # bound by somebody, perhaps by a request of ours that was not answered
             self._again(work, error, at_once=work.tries == 1)
-        elif error.status in (401, 408, 429) or error.status >= 500:
+        elif error.is_passing:
             work.unsure = work.unsure or error.status >= 500
             self._bear(work, error, final=self._is_over(work) and not work.unsure)
         else:
@@ -151,7 +152,7 @@ class Binder:
     async def _settled(self, work: BindWork) -> bool:
         """Read the pod of an unsure bind; whether that ends it. Raises as ``Api.call``."""
         order = work.order
-        pod: dict[str, Any] = await self._api.get(f"/api/v1/namespaces/{order.namespace}/pods/{order.name}")
+        pod: dict[str, Any] = await self._api.get(_PODS.path(order.namespace, order.name))
         meta, node = pod["metadata"], pod.get("spec", {}).get("nodeName", "")
         if meta.get("uid") != order.uid:
             self.fail(work, "gone", "the pod is gone; another one has its name")

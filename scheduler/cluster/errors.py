@@ -75,6 +75,11 @@ class ApiError(Exception):
         return self.status in {409, 422} and "uid" in self.message.lower()
 
     @property
+    def is_passing(self) -> bool:
+        """The same request may pass later: who we are, how long it took, how much there is to do, a fault."""
+        return self.status in {401, 408, 429} or self.status >= 500
+
+    @property
     def is_busy(self) -> bool:
         """The server has too much to do or isn't ready; the same request may pass later."""
         return self.status in {429, 503}

@@ -14,7 +14,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import Note, Subject
+from volcano_py.scheduler.model.kube.times import format_micro_time
 
 _WIDTH: Final = 2
 _PER_SECOND: Final = 20.0
@@ -113,7 +113,7 @@ class Events:
         self._limits = limits or EventLimits()
         self._told: OrderedDict[str, _Told] = OrderedDict()
         self.stats = EventStats()
-        self.lane: Lane[_Told] = Lane(_WIDTH, self._write, self._broke, Pace(_PER_SECOND, _BURST))
+        self.lane: Lane[_Told] = Lane(_WIDTH, self._write, self._lost, Pace(_PER_SECOND, _BURST))
 
     def __len__(self) -> int:
         """Events whose repetitions are recognised."""
@@ -188,7 +188,7 @@ class Events:
         count = told.count
         try:
             await self._api.patch(
-                path, {"series": {"count": count, "lastObservedTime": micro_time(told.last)}}
+                path, {"series": {"count": count, "lastObservedTime": format_micro_time(told.last)}}
             )
         except ApiError as error:
             if not error.is_missing:
@@ -199,7 +199,7 @@ class Events:
         told.written = count
 
     def _refused(self, told: _Told, error: ApiError) -> None:
-        if error.is_busy or error.status >= 500:
+        if error.is_passing:
             self._again(told, error)
         else:
             self._lost(told, error.message)
@@ -217,9 +217,6 @@ class Events:
         self._told.pop(told.name, None)
         self.stats.refused += 1
         self.stats.last_refusal = why
-
-    def _broke(self, told: _Told, error: Exception) -> None:
-        self._lost(told, f"{type(error).__name__}: {error}")
 
     async def close(self) -> None:
         """Stop at once; what waits is left out."""
@@ -250,7 +247,7 @@ def event_body(subject: Subject, note: Note, reporter: Reporter, name: str, now:
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": _space(subject)},
-        "eventTime": micro_time(now),
+        "eventTime": format_micro_time(now),
         "reportingController": reporter.component,
         "reportingInstance": reporter.instance or reporter.component,
         "action": note.action,
@@ -259,11 +256,6 @@ def event_body(subject: Subject, note: Note, reporter: Reporter, name: str, now:
         "note": _cut(note.message),
         "type": "Warning" if note.warning else "Normal",
     }
-
-
-def micro_time(seconds: float) -> str:
-    """*seconds* since the epoch as the API's ``MicroTime``."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _space(subject: Subject) -> str:

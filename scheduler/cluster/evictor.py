@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import Api, retry_wait_s
+from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
 from volcano_py.scheduler.cluster.binder import NOT_LEADER
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
-from volcano_py.scheduler.cluster.notices import marked, rfc3339, sentence, unmarked
+from volcano_py.scheduler.cluster.notices import marked, sentence, unmarked
 from volcano_py.scheduler.cluster.orders import (
     EvictDone,
     EvictFailed,
@@ -31,9 +31,11 @@ from volcano_py.scheduler.cluster.orders import (
     Subject,
     Trouble,
 )
+from volcano_py.scheduler.model.kube.times import format_time
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 _WIDTH: Final = 8
+_PODS: Final = RESOURCES["Pod"]
 _LONGEST_SLEEP_S: Final = 30.0
 
 
@@ -150,14 +152,13 @@ class Evictor:
         await self._patch(work.order, body)
         work.marked, work.tries, work.since = True, 0, None
         order = work.order
-        when = f"; due at {rfc3339(work.deadline)}" if order.notice_s > 0 else ""
-        subject = Subject("Pod", order.namespace, order.name, order.uid)
-        self._note(subject, Note("Evict", sentence(order) + when, warning=True, action="Evicting"))
+        when = f"; due at {format_time(work.deadline)}" if order.notice_s > 0 else ""
+        self._note(order.subject, Note("Evict", sentence(order) + when, warning=True, action="Evicting"))
         self.lane.put(work)
 
     async def _evict(self, work: EvictWork) -> None:
         order = work.order
-        path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}"
+        path = _PODS.path(order.namespace, order.name)
         if work.noticed and await self._has_ended(order, path):
             self._done(work)
             return
@@ -181,7 +182,7 @@ class Evictor:
         self._end(work, work.trouble or "refused", work.why)
 
     async def _patch(self, order: EvictOrder, body: dict[str, Any]) -> None:
-        path = f"/api/v1/namespaces/{order.namespace}/pods/{order.name}/status"
+        path = _PODS.path(order.namespace, order.name, "status")
         await self._api.call("PATCH", path, body=body, content_type=STRATEGIC)
 
     def _sleep(self, work: EvictWork) -> None:
@@ -200,7 +201,7 @@ class Evictor:
     def _refused(self, work: EvictWork, error: ApiError) -> None:
         now = asyncio.get_running_loop().time()
         work.since = now if work.since is None else work.since
-        passing = error.status in (401, 408, 409, 429) or error.status >= 500
+        passing = error.is_passing or error.status == 409
         if error.is_missing or error.is_another:
             self._gone(work)
         elif passing and now - work.since <= self._patience_s:
@@ -236,8 +237,8 @@ class Evictor:
         if self._works.pop(order.uid, None) is not None:
             self._tell(EvictFailed(order.key, order.uid, order.for_whom, why, trouble))
 
-    def _broke(self, work: EvictWork, error: Exception) -> None:
-        self._end(work, "fault", f"{type(error).__name__}: {error}")
+    def _broke(self, work: EvictWork, why: str) -> None:
+        self._end(work, "fault", why)
 
 
 def said(error: ApiError) -> str:

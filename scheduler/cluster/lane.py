@@ -50,7 +50,7 @@ class Lane(Generic[Item]):
         self,
         width: int,
         carry_out: Callable[[Item], Awaitable[None]],
-        broke: Callable[[Item, Exception], None],
+        broke: Callable[[Item, str], None],
         pace: Pace | None = None,
     ) -> None:
         self._width, self._carry_out, self._broke, self._pace = width, carry_out, broke, pace
@@ -164,7 +164,7 @@ class Lane(Generic[Item]):
             raise
         except Exception as error:  # one bad item must not end the lane
             _log.error("order_fault", item=repr(item), exc_info=error)
-            self._broke(item, error)
+            self._broke(item, f"{type(error).__name__}: {error}")
         finally:
             self._busy -= 1
             if not self._queue and not self._busy:

@@ -19,12 +19,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
 
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
+from volcano_py.scheduler.model.kube.times import format_micro_time
 
 __all__ = ["Lease", "own_identity"]
 
@@ -163,7 +163,10 @@ class Lease:
         self.transitions = spec.get("leaseTransitions") or 0
         if self.holder != self.identity and not self._is_free(found):
             return False
-        changes: dict[str, Any] = {"leaseDurationSeconds": self._duration_s, "renewTime": _now()}
+        changes: dict[str, Any] = {
+            "leaseDurationSeconds": self._duration_s,
+            "renewTime": format_micro_time(time.time()),
+        }
         if self.holder != self.identity:
             changes |= {"holderIdentity": self.identity, "acquireTime": changes["renewTime"]}
             changes["leaseTransitions"] = self.transitions + 1
@@ -204,8 +207,3 @@ class Lease:
         await self._api.put(self._path, document)
         self.holder = str(changes.get("holderIdentity", self.holder))
         self.transitions = int(changes.get("leaseTransitions", self.transitions))
-
-
-def _now() -> str:
-    """This moment as a MicroTime of the API."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -8,12 +8,11 @@ a reason of its own, so annotations hold what people need.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from volcano_py.scheduler.cluster.orders import EvictOrder
 from volcano_py.scheduler.model.kube.objects import Pod
-from volcano_py.scheduler.model.kube.times import parse_time
+from volcano_py.scheduler.model.kube.times import format_time, parse_time
 
 EVICTED_FOR: Final = "volcano-py.io/evicted-for"
 BY_RULE: Final = "volcano-py.io/evicted-by-rule"
@@ -25,11 +24,6 @@ DISRUPTION: Final = "DisruptionTarget"
 PREEMPTED: Final = "PreemptionByScheduler"
 _EVICTION: Final = "eviction"
 _PLAIN_DELETE: Final = "delete"
-
-
-def rfc3339(seconds: float) -> str:
-    """*seconds* since the epoch as Kubernetes writes a time, to the second."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def sentence(order: EvictOrder) -> str:
@@ -45,13 +39,13 @@ def sentence(order: EvictOrder) -> str:
 def marked(order: EvictOrder, deadline: float, now: float) -> dict[str, Any]:
     """The patch (strategic merge, of the status subresource) that marks the pod of *order*."""
     how = f"{order.action}/{_PLAIN_DELETE if order.delete else _EVICTION}"
-    values = (order.for_whom, order.reason, how, order.lost, rfc3339(deadline))
+    values = (order.for_whom, order.reason, how, order.lost, format_time(deadline))
     condition = {
         "type": DISRUPTION,
         "status": "True",
         "reason": PREEMPTED,
         "message": sentence(order),
-        "lastTransitionTime": rfc3339(now),
+        "lastTransitionTime": format_time(now),
     }
     return {
         "metadata": {"uid": order.uid, "annotations": dict(zip(MARKS, values, strict=True))},

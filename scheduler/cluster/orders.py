@@ -78,7 +78,26 @@ class ClaimOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class BindOrder:
+class PodOrder:
+    """Something to be done with one pod, by name and identity."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the pod."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def subject(self) -> Subject:
+        """The pod."""
+        return Subject("Pod", self.namespace, self.name, self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class BindOrder(PodOrder):
     """Start a pod on a node.
 
     Attributes:
@@ -87,22 +106,14 @@ class BindOrder:
         claims: bound first.
     """
 
-    namespace: str
-    name: str
-    uid: str
     node: str
     annotations: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
     claims: tuple[ClaimOrder, ...] = ()
 
-    @property
-    def key(self) -> str:
-        """``namespace/name`` of the pod."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class EvictOrder:
+class EvictOrder(PodOrder):
     """Let a pod go.
 
     Attributes:
@@ -117,9 +128,6 @@ class EvictOrder:
             (``due_eviction``).
     """
 
-    namespace: str
-    name: str
-    uid: str
     reason: str = ""
     message: str = ""
     for_whom: str = ""
@@ -129,38 +137,21 @@ class EvictOrder:
     delete: bool = False
     deadline: float | None = None
 
-    @property
-    def key(self) -> str:
-        """``namespace/name`` of the pod."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class KeepOrder:
+class KeepOrder(PodOrder):
     """Withdraw the eviction of a pod, if it is still under notice; otherwise it is too late."""
 
-    namespace: str
-    name: str
-    uid: str
-
-    @property
-    def key(self) -> str:
-        """``namespace/name`` of the pod."""
-        return f"{self.namespace}/{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class NominateOrder:
+class NominateOrder(PodOrder):
     """Write the node where room is kept for a waiting pod; "" takes it back."""
 
-    namespace: str
-    name: str
-    uid: str
     node: str
 
 
 @dataclass(frozen=True, slots=True)
-class RefusalOrder:
+class RefusalOrder(PodOrder):
     """Say on a pod why it waits: condition ``PodScheduled`` = False, and an event.
 
     Attributes:
@@ -170,9 +161,6 @@ class RefusalOrder:
         event: whether ``FailedScheduling`` is told too.
     """
 
-    namespace: str
-    name: str
-    uid: str
     message: str
     reason: str = "Unschedulable"
     minor: bool = False
@@ -197,6 +185,11 @@ class GroupOrder:
     minor: bool = False
 
     @property
+    def subject(self) -> Subject:
+        """The PodGroup."""
+        return Subject("PodGroup", self.namespace, self.name, self.uid)
+
+    @property
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
@@ -209,6 +202,11 @@ class QueueOrder:
     name: str
     uid: str
     status: Mapping[str, Any]
+
+    @property
+    def subject(self) -> Subject:
+        """The Queue."""
+        return Subject("Queue", "", self.name, self.uid)
 
 
 @dataclass(frozen=True, slots=True)

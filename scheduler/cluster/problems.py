@@ -12,7 +12,6 @@ from typing import Any, Final
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
-from volcano_py.scheduler.cluster.notices import rfc3339
 from volcano_py.scheduler.cluster.orders import Note, ProblemOrder, Subject
 from volcano_py.scheduler.cluster.statuses import (
     MERGE,
@@ -22,6 +21,7 @@ from volcano_py.scheduler.cluster.statuses import (
     Writing,
     unscheduled,
 )
+from volcano_py.scheduler.model.kube.times import format_time
 
 VALID: Final = "volcano-py.io/Valid"
 UNREADABLE: Final = "Unreadable"
@@ -56,7 +56,7 @@ class Problems:
         self._said: dict[tuple[str, str], ProblemOrder] = {}
         self._tries: dict[tuple[str, str], int] = {}
         self.stats = StatusStats()
-        self.lane: Lane[tuple[str, str]] = Lane(_WIDTH, self._write, self._broke, Pace(_PER_SECOND, _BURST))
+        self.lane: Lane[tuple[str, str]] = Lane(_WIDTH, self._write, self._lost, Pace(_PER_SECOND, _BURST))
 
     def __len__(self) -> int:
         """Objects of which something is said."""
@@ -81,6 +81,11 @@ class Problems:
         self._said.pop((kind, key), None)
         self._tries.pop((kind, key), None)
 
+    def forget_all(self) -> None:
+        """Nothing was said of anything: what is wrong is to be ordered anew."""
+        self._said.clear()
+        self._tries.clear()
+
     def beside(self, subject: Subject, conditions: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """*conditions*, which replace those of a PodGroup, with what is said here of it among them."""
         order = self._said.get((subject.kind, subject.key))
@@ -100,7 +105,7 @@ class Problems:
         except ApiError as error:
             if error.is_missing:
                 self._served.missed(key[0], error)
-            passing = error.status in (401, 408, 409, 429) or error.status >= 500
+            passing = error.is_passing or error.status == 409
             if passing or self._served.may_be_why(key[0], error):
                 self._again(key, error)
             elif error.is_missing:
@@ -119,9 +124,6 @@ class Problems:
     def _lost(self, key: tuple[str, str], why: str) -> None:
         self.stats.refused += 1
         self.stats.last_refusal = f"{key[0]} {key[1]}: {why}"
-
-    def _broke(self, key: tuple[str, str], error: Exception) -> None:
-        self._lost(key, f"{type(error).__name__}: {error}")
 
     async def _say(self, order: ProblemOrder) -> None:
         """Read the object, and write where it says something else. Raises as ``Api.call``."""
@@ -176,11 +178,11 @@ def changed_conditions(found: dict[str, Any], order: ProblemOrder, now: float) -
 def _wanted(order: ProblemOrder, now: float) -> list[dict[str, Any]]:
     if not order.problems:
         entry = {"type": VALID, "status": "True", "reason": "Readable", "message": ""}
-        return [{**entry, "lastTransitionTime": rfc3339(now)}]
+        return [{**entry, "lastTransitionTime": format_time(now)}]
     text = text_of(order.problems)
     reason = DOUBTFUL if order.used else UNREADABLE
     entry = {"type": VALID, "status": "True" if order.used else "False", "reason": reason, "message": text}
-    wanted: list[dict[str, Any]] = [{**entry, "lastTransitionTime": rfc3339(now)}]
+    wanted: list[dict[str, Any]] = [{**entry, "lastTransitionTime": format_time(now)}]
     if order.waits and order.subject.kind == "Pod":
         wanted.append(unscheduled(SCHEDULER_ERROR, text, now, fresh=True))
     return wanted

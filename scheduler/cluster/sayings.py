@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from volcano_py.crds.podgroup import PodGroup, PodGroupCondition
 from volcano_py.crds.queue import Queue
 from volcano_py.scheduler.cluster.events import same_words
-from volcano_py.scheduler.cluster.notices import rfc3339
 from volcano_py.scheduler.cluster.orders import GroupOrder, NominateOrder, Note, QueueOrder, RefusalOrder
 from volcano_py.scheduler.model.kube.objects import Pod
+from volcano_py.scheduler.model.kube.times import format_time
 
 SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -138,10 +138,10 @@ def _merged(
         if before is not None and (before["status"], before["reason"]) == (said.status, said.reason):
             known[said.type] = {**before, "message": said.message}
         else:
-            known[said.type] = {**entry, "transitionID": transition, "lastTransitionTime": rfc3339(now)}
+            known[said.type] = {**entry, "transitionID": transition, "lastTransitionTime": format_time(now)}
         opposite = known.get(_OPPOSITE.get(said.type, ""))
         if said.status == "True" and opposite is not None and opposite["status"] == "True":
-            changed = {"status": "False", "transitionID": transition, "lastTransitionTime": rfc3339(now)}
+            changed = {"status": "False", "transitionID": transition, "lastTransitionTime": format_time(now)}
             known[opposite["type"]] = {**opposite, **changed}
     return list(known.values())
 

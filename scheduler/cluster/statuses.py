@@ -16,9 +16,9 @@ from typing import Any, Final
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
-from volcano_py.scheduler.cluster.notices import rfc3339
 from volcano_py.scheduler.cluster.orders import GroupOrder, NominateOrder, QueueOrder, RefusalOrder, Subject
 from volcano_py.scheduler.cluster.sayings import SCHEDULED
+from volcano_py.scheduler.model.kube.times import format_time
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
@@ -95,11 +95,9 @@ class Statuses:
         self._served = Served(api)
         self._wishes: dict[Key, Wish] = {}
         self.stats = StatusStats()
-        self.news: Lane[Key] = Lane(
-            _NEWS_WIDTH, self._write, self._broke, Pace(_NEWS_PER_SECOND, _NEWS_BURST)
-        )
+        self.news: Lane[Key] = Lane(_NEWS_WIDTH, self._write, self._lost, Pace(_NEWS_PER_SECOND, _NEWS_BURST))
         self.trickle: Lane[Key] = Lane(
-            _MINOR_WIDTH, self._write, self._broke, Pace(_MINOR_PER_SECOND, _MINOR_BURST)
+            _MINOR_WIDTH, self._write, self._lost, Pace(_MINOR_PER_SECOND, _MINOR_BURST)
         )
 
     def __len__(self) -> int:
@@ -139,8 +137,7 @@ class Statuses:
     # -- one patch ------------------------------------------------------------------------------
 
     async def _write(self, key: Key) -> None:
-        before = self._writing.get(key)
-        if before is not None:
+        while (before := self._writing.get(key)) is not None:
             await before
         wish = self._wishes.pop(key, None)
         if wish is None:
@@ -177,15 +174,13 @@ class Statuses:
     def _refused(self, key: Key, wish: Wish, error: ApiError) -> None:
         if error.is_missing:
             self._served.missed(wish.subject.kind, error)
-        passing = error.status in (401, 408, 409, 429) or error.status >= 500
+        passing = error.is_passing or error.status == 409
         if error.is_another:
             return
         if passing or self._served.may_be_why(wish.subject.kind, error):
             self._again(key, wish, error)
         elif not error.is_missing:
-            self._unsaid(*key)
-            self.stats.refused += 1
-            self.stats.last_refusal = f"{wish.subject.kind} {wish.subject.key}: {error.message}"
+            self._lost(key, error.message)
 
     def _again(self, key: Key, wish: Wish, error: Exception) -> None:
         """Say it later, unless there is something newer by then."""
@@ -198,27 +193,26 @@ class Statuses:
         lane.hold_off(error, wait_s)
         lane.put_later(key, wait_s)
 
-    def _broke(self, key: Key, error: Exception) -> None:
+    def _lost(self, key: Key, why: str) -> None:
+        self._unsaid(*key)
         self.stats.refused += 1
-        self.stats.last_refusal = f"{key[0]} {key[1]}: {type(error).__name__}: {error}"
+        self.stats.last_refusal = f"{key[0]} {key[1]}: {why}"
 
     def _wish(self, order: StatusOrder) -> Wish:
         if isinstance(order, QueueOrder):
-            return Wish(Subject("Queue", "", order.name, order.uid), dict(order.status))
+            return Wish(order.subject, dict(order.status))
         if isinstance(order, GroupOrder):
-            subject = Subject("PodGroup", order.namespace, order.name, order.uid)
-            return Wish(subject, dict(order.status), minor=order.minor)
-        subject = Subject("Pod", order.namespace, order.name, order.uid)
+            return Wish(order.subject, dict(order.status), minor=order.minor)
         if isinstance(order, NominateOrder):
-            return Wish(subject, {"nominatedNodeName": order.node or None})
+            return Wish(order.subject, {"nominatedNodeName": order.node or None})
         condition = unscheduled(order.reason, order.message, self._clock(), fresh=not order.minor)
-        return Wish(subject, conditions={SCHEDULED: condition}, minor=order.minor)
+        return Wish(order.subject, conditions={SCHEDULED: condition}, minor=order.minor)
 
 
 def unscheduled(reason: str, message: str, now: float, *, fresh: bool) -> dict[str, Any]:
     """The condition of a pod that waits; its time changes where it is *fresh*."""
     condition = {"type": SCHEDULED, "status": "False", "reason": reason, "message": message}
-    return {**condition, "lastTransitionTime": rfc3339(now)} if fresh else condition
+    return {**condition, "lastTransitionTime": format_time(now)} if fresh else condition
 
 
 class Served:

@@ -67,8 +67,8 @@ class VolumeBinder:
         for work in await self.lane.close():
             self._binder.fail(work.bind, "closed", "the scheduler stops")
 
-    def _broke(self, work: ClaimWork, error: Exception) -> None:
-        self._binder.fail(work.bind, "fault", f"{type(error).__name__}: {error}")
+    def _broke(self, work: ClaimWork, why: str) -> None:
+        self._binder.fail(work.bind, "fault", why)
 
     async def _look(self, work: ClaimWork) -> None:
         """One round over the claims of *work*."""

@@ -172,6 +172,7 @@ class Writer:
     def lead(self) -> None:
         """We lead from now on: others may have written since, so nothing counts as said and none is held."""
         self._said.forget_all()
+        self.problems.forget_all()
         self._groups.drop_held()
 
     def forget(self, kind: str, key: str) -> None:
@@ -195,14 +196,14 @@ class Writer:
         if isinstance(order, RefusalOrder):
             self._refuse(order)
         elif isinstance(order, NominateOrder):
-            if self._said.is_new(("Pod", f"{order.namespace}/{order.name}", "nominated"), order):
+            if self._said.is_new(("Pod", order.key, "nominated"), order):
                 self.statuses.put(order)
         elif self._said.is_new(("Queue", order.name, ""), order):
             self.statuses.put(order)
 
     def _refuse(self, order: RefusalOrder) -> None:
         """A pod refused in each cycle is told once; other figures alone are no news."""
-        at = ("Pod", f"{order.namespace}/{order.name}", "refused")
+        at = ("Pod", order.key, "refused")
         last = self._said.last(at)
         if isinstance(last, RefusalOrder) and (last.uid, last.reason) == (order.uid, order.reason):
             if last.message == order.message:
@@ -212,16 +213,14 @@ class Writer:
         self._said.is_new(at, order)
         self.statuses.put(order)
         if order.event:
-            subject = Subject("Pod", order.namespace, order.name, order.uid)
-            self.events.note(subject, Note("FailedScheduling", order.message, warning=True))
+            self.events.note(order.subject, Note("FailedScheduling", order.message, warning=True))
 
     def _write_group(self, order: GroupOrder) -> None:
         if not self._said.is_new(("PodGroup", order.key, ""), order):
             return
         self.statuses.put(order)
-        subject = Subject("PodGroup", order.namespace, order.name, order.uid)
         for note in order.notes:
-            self.events.note(subject, note)
+            self.events.note(order.subject, note)
 
     # -- outcomes -------------------------------------------------------------------------------
 

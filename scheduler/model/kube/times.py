@@ -36,6 +36,11 @@ def format_time(epoch: float) -> str:
     return datetime.fromtimestamp(math.floor(epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def format_micro_time(epoch: float) -> str:
+    """RFC 3339 in UTC with microseconds: ``MicroTime``, of Leases and events."""
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def parse_duration(value: str | float) -> float:
     """Seconds of a duration in Go's notation (``1h5m``, ``300ms``, ``-2s``, ``0``), or of a plain number.
 
