@@ -8,10 +8,11 @@ client's (``access.py``); its models are not used, since their decoding costs ma
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 from urllib.parse import urlencode
@@ -72,16 +73,21 @@ class Api:
 
     @classmethod
     async def connect(
-        cls, kubeconfig: str | None = None, context: str | None = None, *, agent: str = "volcano-py"
+        cls,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        *,
+        server: str | None = None,
+        agent: str = "volcano-py",
     ) -> Api:
         """The server of *kubeconfig*, ``$KUBECONFIG``, the pod's service account or ``~/.kube/config``.
 
-        Nothing is sent yet.
+        Nothing is sent yet. An address given as *server* is used in place of theirs.
 
         Raises:
             AccessError: none of them is there, or the first one is broken.
         """
-        return cls(await Access.find(kubeconfig, context), agent=agent)
+        return cls(await Access.find(kubeconfig, context, server), agent=agent)
 
     async def __aenter__(self) -> Self:
         return self
@@ -189,17 +195,36 @@ class Api:
         The first of them holds no line: the server has taken on the watch. For *rest_s* after each batch
         nothing is read: what comes meanwhile is decrypted and handed over together.
         """
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=idle_timeout_s)
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
         rest = b""
-        async with self._answer("GET", path, query, None, {"Accept": "application/json"}, limits) as answer:
+        async with AsyncExitStack() as stack:
+            answer = await self._begun(stack, path, query, limits, idle_timeout_s)
+            silence = stack.enter_context(_Silence(answer, path, idle_timeout_s))
             yield []
             async for chunk in answer.content.iter_any():
+                silence.heard()
                 *whole, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
                 if whole:
                     yield whole
                     await _rest(answer, rest_s())
         if rest:
             raise Unreachable(f"{self.server}: the watch of {path} was cut within a line")
+
+    async def _begun(
+        self,
+        stack: AsyncExitStack,
+        path: str,
+        query: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+        patience_s: float | None,
+    ) -> aiohttp.ClientResponse:
+        """The answer to a watch, which *stack* ends; Unreachable where it does not begin in time."""
+        request = self._answer("GET", path, query, None, {"Accept": "application/json"}, limits)
+        try:
+            async with asyncio.timeout(patience_s):
+                return await stack.enter_async_context(request)
+        except TimeoutError as error:
+            raise Unreachable(f"{self.server}: GET {path}: no answer for {patience_s:.0f} s") from error
 
     async def _once(
         self,
@@ -250,6 +275,41 @@ class Api:
         return await self._session.request(
             method, url, headers={**self._headers, **identity, **headers}, **options
         )
+
+
+class _Silence:
+    """Ends an answer that says nothing for too long, with one timer instead of one for each piece."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, path: str, seconds: float | None) -> None:
+        self._answer, self._path, self._seconds = answer, path, seconds or math.inf
+        self._loop = asyncio.get_running_loop()
+        self._heard = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = False
+
+    def heard(self) -> None:
+        """Something came."""
+        self._heard = self._loop.time()
+
+    def __enter__(self) -> Self:
+        self._look()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._over:
+            raise Unreachable(f"GET {self._path}: silent for {self._seconds:.0f} s") from error
+
+    def _look(self) -> None:
+        left = self._heard + self._seconds - self._loop.time()
+        self._over = left <= 0
+        if self._over:
+            _hang_up(self._answer)
+        elif math.isfinite(left):
+            self._timer = self._loop.call_later(left, self._look)
 
 
 async def _rest(answer: aiohttp.ClientResponse, seconds: float) -> None:
