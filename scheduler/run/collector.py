@@ -11,9 +11,10 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from volcano_py.scheduler.run.metrics import Metrics, Sample
+if TYPE_CHECKING:
+    from volcano_py.scheduler.run.metrics import Metrics, Sample
 
 THRESHOLDS: Final = (20_000, 20, 50)
 
