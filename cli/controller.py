@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from volcano_py.controllers.keys import DEFAULT_QUEUE
 from volcano_py.controllers.operator import Operator
 from volcano_py.controllers.options import Election, Listening, Options
+from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.reconciler import Limits
 from volcano_py.scheduler.cluster.api import AccessError
 from volcano_py.scheduler.run.logs import FORMATS, LEVELS, set_up_logs
@@ -25,6 +27,10 @@ def controller(
         str | None, typer.Option("--kubeconfig", help="Of the API server; else $KUBECONFIG.")
     ] = None,
     context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
+    default_queue: Annotated[
+        str,
+        typer.Option("--default-queue", help="Queue of pods that name none; it is made where it is missing."),
+    ] = DEFAULT_QUEUE,
     inherit_owner_annotations: Annotated[
         bool,
         typer.Option(
@@ -64,7 +70,7 @@ def controller(
         kubeconfig=kubeconfig,
         context=context,
         scheduler_names=tuple(scheduler_name or Options().scheduler_names),
-        inherit_owner_annotations=inherit_owner_annotations,
+        rules=Rules(inherit_owner_annotations, default_queue),
         election=Election(lease_namespace, lease_name) if leader_elect else None,
         listening=None if address is None else Listening(address.host, address.port),
         limits=Limits(workers=workers),

@@ -17,6 +17,7 @@ from volcano_py.scheduler.cluster.access import AccessError
 from volcano_py.scheduler.cluster.writer import WriterSettings
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.model.kube.times import parse_duration
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.run.carry import EvictionStyle
 from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.scheduler.run.loop import Pacing
@@ -59,6 +60,13 @@ def scheduler(
         typer.Option(help="Kubeconfig file; else $KUBECONFIG, the pod's service account, ~/.kube/config."),
     ] = None,
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="The API server, whatever the kubeconfig says.")
+    ] = None,
+    default_queue: Annotated[
+        str,
+        typer.Option(help="Queue of PodGroups that name none; it is there even if no object defines it."),
+    ] = DEFAULT_QUEUE,
     schedule_period: Annotated[
         str, typer.Option(help="Longest time between a change that matters and its cycle.")
     ] = "1s",
@@ -114,8 +122,10 @@ def scheduler(
     settings = Settings(
         kubeconfig=kubeconfig,
         context=context,
+        server=master,
         config=scheduler_conf,
         scheduler_names=tuple(scheduler_name or SCHEDULER_NAMES),
+        default_queue=default_queue,
         pacing=Pacing(period_s=_seconds("--schedule-period", schedule_period, least=0.01)),
         election=_election(
             leader_elect,

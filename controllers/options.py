@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.reconciler import Limits
 
 __all__ = ["Election", "Listening", "Options"]
@@ -32,7 +33,7 @@ class Options:
     Attributes:
         kubeconfig: as for ``Api.connect``, like *context*.
         scheduler_names: whose pods get PodGroups.
-        inherit_owner_annotations: whether ReplicaSets and the like say things for their pods.
+        rules: how pods become PodGroups; their default queue is made where it is missing.
         election: None: no other controller may run.
         listening: None: nowhere.
         list_every_s: seconds between complete lists of a kind.
@@ -42,7 +43,7 @@ class Options:
     kubeconfig: str | None = None
     context: str | None = None
     scheduler_names: tuple[str, ...] = ("volcano-py", "volcano")
-    inherit_owner_annotations: bool = True
+    rules: Rules = field(default_factory=Rules)
     election: Election | None = Election()
     listening: Listening | None = None
     list_every_s: float = 300.0

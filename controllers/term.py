@@ -18,6 +18,7 @@ from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.options import Options
 from volcano_py.controllers.podgroup.controller import PodGroupController
 from volcano_py.controllers.queue.controller import QueueController
+from volcano_py.controllers.queue.reconcile import always_there
 from volcano_py.controllers.racing import end_of_first
 from volcano_py.controllers.reconciler import Reconciler
 from volcano_py.controllers.watching import Watch
@@ -44,18 +45,15 @@ class Term:
     ) -> None:
         """*fence*: whether we may write at this moment."""
         names = options.scheduler_names
+        self._queues = always_there(options.rules.default_queue)
         self.seen = Observed(names)
         self._events = Events(api, Reporter(keys.FIELD_MANAGER, identity), fence, time.time)
         carrier = Carrier(
             api, self.seen, changed=self._changed, say=self._say, fence=fence, count=figures.count_write
         )
         controllers = (
-            PodGroupController(
-                self.seen,
-                time.monotonic,
-                inherit_owner_annotations=options.inherit_owner_annotations,
-            ),
-            QueueController(self.seen, time.monotonic),
+            PodGroupController(self.seen, time.monotonic, rules=options.rules),
+            QueueController(self.seen, time.monotonic, always_there=self._queues),
         )
         self.reconciler = Reconciler(
             controllers, carrier, say=self._say, failed=figures.count_failure, limits=options.limits
@@ -69,7 +67,7 @@ class Term:
         """Until cancelled. Raises when watches or leadership break; *on_started* as for :class:`Watch`."""
         try:
             await self.intake.fill()
-            for name in (keys.ROOT, keys.DEFAULT_QUEUE):
+            for name in self._queues:
                 self.reconciler.add(QueueController.name, name)
             await end_of_first(self.reconciler.run(), self.intake.refresh(), self._watch.run(on_started))
         finally:

@@ -35,6 +35,7 @@ from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.cards import CardSource
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 
 SCHEDULER_NAMES: Final = ("volcano-py", "volcano")
 
@@ -74,6 +75,7 @@ class Engine:
         *,
         scheduler_names: Iterable[str] = SCHEDULER_NAMES,
         tie_key: Callable[[str], object] | None = None,
+        default_queue: str = DEFAULT_QUEUE,
     ) -> None:
         """Start with an empty cluster; raises ``ConfigError`` if *config* can't be carried out.
 
@@ -81,11 +83,17 @@ class Engine:
             config: the parsed configuration.
             scheduler_names: ``schedulerName`` values of pods that are ours.
             tie_key: what equals are ordered by, from a name; the name itself unless given.
+            default_queue: of groups that name none; it is there even where no object defines it.
         """
         self.config = config
         self.plugins = make_plugins(config)
         self.actions = make_actions(config)
-        self.state = ClusterState(scheduler_names, card_source=self._card_source(), tie_key=tie_key)
+        self.state = ClusterState(
+            scheduler_names,
+            card_source=self._card_source(),
+            tie_key=tie_key,
+            default_queue=default_queue,
+        )
         self.placer = Placer(self.state)
         self.gate = GateBooks()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from volcano_py.crds.quantity import format_base
-from volcano_py.scheduler.model.queue_tree import DEFAULT_QUEUE
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.simulator.present import Document, Present, part
 
 QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"

@@ -20,12 +20,25 @@ from volcano_py.controllers.records import Document, annotations_of, controller_
 from volcano_py.crds.messages import shown
 from volcano_py.scheduler.model.kube.objects import ObjectError, Pod, decode
 
-__all__ = ["Draft", "draft"]
+__all__ = ["Draft", "Rules", "draft"]
 
 _ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN, keys.REVOCABLE_ZONE)
 _LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN)
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _INT32_MAX: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How pods become PodGroups.
+
+    Attributes:
+        inherit: whether annotations of ReplicaSets and the like count for their pods.
+        default_queue: of pods that name none.
+    """
+
+    inherit: bool = True
+    default_queue: str = keys.DEFAULT_QUEUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +69,13 @@ class Draft:
         }
 
 
-def draft(seed: Document, name: str, inherited: Mapping[str, str]) -> Draft:
+def draft(seed: Document, name: str, inherited: Mapping[str, str], default_queue: str) -> Draft:
     """The PodGroup *name* for the pod *seed*; *inherited*: annotations of its owners."""
     doubts: list[str] = []
     spec = _spec(seed, inherited, doubts)
+    queue = annotations_of(seed).get(keys.QUEUE_NAME, default_queue)
+    if keys.QUEUE_NAME in annotations_of(seed) or queue != keys.DEFAULT_QUEUE:  # what the CRD fills in
+        spec["queue"] = queue
     meta = {
         "name": name,
         "namespace": seed["metadata"]["namespace"],
@@ -83,8 +99,6 @@ def _spec(seed: Document, inherited: Mapping[str, str], doubts: list[str]) -> di
     annotations = annotations_of(seed)
     members = _min_member(inherited.get(keys.GROUP_MIN_MEMBER), doubts)
     spec: dict[str, Any] = {"minMember": members, "minResources": _min_resources(seed, members, doubts)}
-    if keys.QUEUE_NAME in annotations:
-        spec["queue"] = annotations[keys.QUEUE_NAME]
     if seed["spec"].get("priorityClassName"):
         spec["priorityClassName"] = seed["spec"]["priorityClassName"]
     topology = _topology(annotations, doubts)

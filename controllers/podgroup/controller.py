@@ -13,6 +13,7 @@ from typing import Final
 from volcano_py.controllers.acts import Act, Create, Plan
 from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.podgroup import reconcile
+from volcano_py.controllers.podgroup.build import Rules
 
 __all__ = ["PodGroupController"]
 
@@ -29,7 +30,7 @@ class PodGroupController:
         seen: Observed,
         clock: Callable[[], float],
         *,
-        inherit_owner_annotations: bool = True,
+        rules: Rules | None = None,
         remake_after_s: float = 5.0,
     ) -> None:
         """Set it up.
@@ -37,11 +38,11 @@ class PodGroupController:
         Args:
             seen: the cluster.
             clock: seconds that never go back.
-            inherit_owner_annotations: whether ReplicaSets and the like say things for their pods.
+            rules: how pods become PodGroups.
             remake_after_s: shortest time between two times that one group is made.
         """
         self._seen, self._clock = seen, clock
-        self._inherit, self._remake_after_s = inherit_owner_annotations, remake_after_s
+        self._rules, self._remake_after_s = rules or Rules(), remake_after_s
         self._made: OrderedDict[str, float] = OrderedDict()
 
     def affected(self, change: Change) -> Iterable[str]:
@@ -50,7 +51,7 @@ class PodGroupController:
 
     def plan(self, name: str) -> Plan:
         """What is to be done about the PodGroup *name*."""
-        plan = reconcile.plan(self._seen, name, inherit=self._inherit)
+        plan = reconcile.plan(self._seen, name, self._rules)
         wait_s = self._made.get(name, float("-inf")) + self._remake_after_s - self._clock()
         makes = any(isinstance(act, Create) for act in plan.acts)
         return Plan(again_s=wait_s) if makes and wait_s > 0 else plan

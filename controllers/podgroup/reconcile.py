@@ -22,7 +22,7 @@ from volcano_py.controllers.acts import (
     Say,
 )
 from volcano_py.controllers.observed import Change, Observed
-from volcano_py.controllers.podgroup.build import Draft, draft
+from volcano_py.controllers.podgroup.build import Draft, Rules, draft
 from volcano_py.controllers.records import (
     Document,
     GroupRecord,
@@ -57,22 +57,22 @@ def _groups_of(record: Record) -> Iterator[str]:
         yield f"{namespace}/{keys.GROUP_PREFIX}{record.identity.uid}"
 
 
-def plan(seen: Observed, key: str, *, inherit: bool) -> Plan:
-    """What is to be done about the PodGroup *key*; *inherit*: whether owners' annotations count."""
+def plan(seen: Observed, key: str, rules: Rules) -> Plan:
+    """What is to be done about the PodGroup *key*."""
     namespace, _, name = key.partition("/")
     group = seen.group(key)
     pods = [pod for pod in seen.pods_of(namespace, name) if pod.own_group == name]
     if group is None:
-        return Plan(tuple(_make(seen, name, pods, inherit)))
+        return Plan(tuple(_make(seen, name, pods, rules)))
     if group.identity.terminating:
         return Plan()
     loose = [pod for pod in pods if pod.is_live and not pod.group]
     if loose:
-        return _join(seen, group, loose, inherit)
+        return _join(seen, group, loose, rules)
     return Plan(tuple(_remove(seen, group, pods)))
 
 
-def _make(seen: Observed, name: str, pods: list[PodRecord], inherit: bool) -> Iterator[Act]:
+def _make(seen: Observed, name: str, pods: list[PodRecord], rules: Rules) -> Iterator[Act]:
     """The group, when a live pod needs it: first for one without a group, whose document is at hand."""
     needy = [pod for pod in pods if pod.is_live and pod.group in ("", name)]
     if not needy:
@@ -82,7 +82,7 @@ def _make(seen: Observed, name: str, pods: list[PodRecord], inherit: bool) -> It
     if seed is None:
         yield LookUpPod(pod.identity)
         return
-    made = yield from _drafted(seen, seed, name, inherit)
+    made = yield from _drafted(seen, seed, name, rules)
     if made is None:
         return
     yield Create("PodGroup", pod.identity.namespace, made.document, for_whom=pod.identity)
@@ -90,20 +90,20 @@ def _make(seen: Observed, name: str, pods: list[PodRecord], inherit: bool) -> It
         yield Say(pod.identity, DOUBTS, "; ".join(made.doubts), warning=True)
 
 
-def _join(seen: Observed, group: GroupRecord, loose: list[PodRecord], inherit: bool) -> Plan:
+def _join(seen: Observed, group: GroupRecord, loose: list[PodRecord], rules: Rules) -> Plan:
     """Name the group on its pods; where the owner's template moved on, the group follows first."""
     name = group.identity.name
     newest = next((pod.seed for pod in loose if pod.seed and _is_of_newest_template(seen, pod)), None)
-    first = tuple(_follow(seen, group, newest, inherit)) if newest is not None and group.made_from else ()
+    first = tuple(_follow(seen, group, newest, rules)) if newest is not None and group.made_from else ()
     if any(isinstance(act, LookUpOwner) for act in first):
         return Plan(first)
     named = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
     return Plan(first, tuple(Patch(pod.identity, named) for pod in loose))
 
 
-def _follow(seen: Observed, group: GroupRecord, newest: Document, inherit: bool) -> Iterator[Act]:
+def _follow(seen: Observed, group: GroupRecord, newest: Document, rules: Rules) -> Iterator[Act]:
     """Bring the group to what *newest* says; if that is nothing new, what people changed in it stays."""
-    made = yield from _drafted(seen, newest, group.identity.name, inherit)
+    made = yield from _drafted(seen, newest, group.identity.name, rules)
     if made is not None and made.made_from != group.made_from:
         yield Patch(group.identity, made.change)
 
@@ -127,14 +127,14 @@ def _is_of_newest_template(seen: Observed, pod: PodRecord) -> bool:
 
 
 def _drafted(
-    seen: Observed, seed: Document, name: str, inherit: bool
+    seen: Observed, seed: Document, name: str, rules: Rules
 ) -> Generator[LookUpOwner, None, Draft | None]:
     """The group as the pod and its owners say, or None after asking for owners that nobody has looked at.
 
     Of several owners the first to say something wins.
     """
     namespace = seed["metadata"]["namespace"]
-    owners = list(_annotated_owners(seed)) if inherit else []
+    owners = list(_annotated_owners(seed)) if rules.inherit else []
     found = {owner: seen.owner_annotations(namespace, owner) for owner in owners}
     unknown = [owner for owner, said in found.items() if said is None]
     if unknown:
@@ -143,7 +143,7 @@ def _drafted(
     inherited: dict[str, str] = {}
     for said in found.values():
         inherited = {**(said or {}), **inherited}
-    return draft(seed, name, inherited)
+    return draft(seed, name, inherited, rules.default_queue)
 
 
 def _annotated_owners(seed: Document) -> Iterator[Owner]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from volcano_py.controllers import keys
 from volcano_py.controllers.acts import Act, Delete, Look, Plan, Say
 from volcano_py.controllers.observed import Observed
-from volcano_py.controllers.queue.reconcile import ALWAYS_THERE, counted, unmark, with_state
+from volcano_py.controllers.queue.reconcile import counted, unmark, with_state
 from volcano_py.controllers.queue.tree import OPEN, SHUT, closing_state, fault
 from volcano_py.controllers.records import CommandRecord, QueueRecord
 
@@ -32,8 +32,8 @@ def plan(seen: Observed, name: str, *, looked: bool) -> Plan:
     """
     commands = seen.commands(name)
     queue = seen.queue(name)
-    if not commands or (queue is None and name in ALWAYS_THERE):
-        return Plan()  # the queue is made first
+    if not commands:
+        return Plan()
     if queue is None and not looked:
         return Plan((Look("Queue", "", name),))
     return Plan((*_obey(seen, queue, commands[0]), Delete(commands[0].identity)))

@@ -23,9 +23,23 @@ class QueueController:
 
     name: Final = "queue"
 
-    def __init__(self, seen: Observed, clock: Callable[[], float], counts_every_s: float = 1.0) -> None:
-        """*clock*: seconds that never go back; *counts_every_s*: between two writes of counts at least."""
+    def __init__(
+        self,
+        seen: Observed,
+        clock: Callable[[], float],
+        counts_every_s: float = 1.0,
+        always_there: reconcile.Specs | None = None,
+    ) -> None:
+        """Set it up.
+
+        Args:
+            seen: the cluster.
+            clock: seconds that never go back.
+            counts_every_s: between two writes of counts at least.
+            always_there: queues that are made where they are missing.
+        """
         self._seen, self._clock, self._counts_every_s = seen, clock, counts_every_s
+        self._always_there = reconcile.always_there() if always_there is None else always_there
         self._written: dict[str, float] = {}
         self._looked: set[str] = set()
 
@@ -37,6 +51,8 @@ class QueueController:
 
     def plan(self, name: str) -> Plan:
         """What is to be done about the queue *name*."""
+        if self._seen.queue(name) is None and name in self._always_there:
+            return reconcile.make(name, self._always_there[name])
         ordered = commands.plan(self._seen, name, looked=name in self._looked)
         if ordered.acts:
             return ordered

@@ -17,7 +17,7 @@ from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.queue.tree import CLOSED, CLOSING, OPEN, UNKNOWN, Verdict, judge
 from volcano_py.controllers.records import PHASES, CommandRecord, GroupRecord, QueueRecord
 
-__all__ = ["ALWAYS_THERE", "affected", "counted", "mark", "plan", "unmark", "with_state"]
+__all__ = ["Specs", "affected", "always_there", "counted", "make", "mark", "plan", "unmark", "with_state"]
 
 _PHASES: Final[Mapping[str, str]] = {
     "": "pending",
@@ -35,11 +35,16 @@ _SPOKEN: Final[Mapping[str, tuple[str, bool]]] = {
 }
 """State -> reason of the event that tells of it, and whether it is a warning."""
 
-ALWAYS_THERE: Final[Mapping[str, Mapping[str, Any]]] = {
-    keys.ROOT: {"weight": 1, "reclaimable": False},
-    keys.DEFAULT_QUEUE: {"weight": 1, "reclaimable": True},
-}
-"""Queues that are made when they are missing, with their specs."""
+Specs = Mapping[str, Mapping[str, Any]]
+"""Name of a queue -> its spec."""
+
+
+def always_there(default_queue: str = keys.DEFAULT_QUEUE) -> Specs:
+    """Queues that are made when they are missing."""
+    return {
+        keys.ROOT: {"weight": 1, "reclaimable": False},
+        default_queue: {"weight": 1, "reclaimable": True},
+    }
 
 
 def affected(seen: Observed, change: Change) -> set[str]:
@@ -76,7 +81,7 @@ def plan(seen: Observed, name: str, *, counts_wait_s: float) -> Plan:
     """What is to be done about the queue *name*; *counts_wait_s*: until its counts may be written again."""
     queue = seen.queue(name)
     if queue is None:
-        return Plan((_create(name),) if name in ALWAYS_THERE else ())
+        return Plan()
     if queue.identity.terminating:
         return Plan()
     verdict = judge(seen, queue)
@@ -86,14 +91,15 @@ def plan(seen: Observed, name: str, *, counts_wait_s: float) -> Plan:
     return Plan(acts, again_s=counts_wait_s if waits else None)
 
 
-def _create(name: str) -> Act:
+def make(name: str, spec: Mapping[str, Any]) -> Plan:
+    """Make the queue *name*."""
     document = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
         "metadata": {"name": name},
-        "spec": dict(ALWAYS_THERE[name]),
+        "spec": dict(spec),
     }
-    return Create("Queue", "", document)
+    return Plan((Create("Queue", "", document),))
 
 
 def _acts(

@@ -71,17 +71,13 @@ class Access:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    async def find(cls, kubeconfig: str | None, context: str | None) -> Access:
-        """The first configuration there is. Raises :class:`AccessError`."""
-        paths = kubeconfig or os.environ.get("KUBECONFIG")
-        if not paths and _in_cluster():
-            return _service_account(context)
-        if paths:
-            named = f"--kubeconfig {paths}" if kubeconfig else f"KUBECONFIG={paths}"
-            return await _from_files(paths, context, named)
-        if not Path(DEFAULT_KUBECONFIG).expanduser().exists():
-            raise AccessError(_NOTHING_FOUND)
-        return await _from_files(DEFAULT_KUBECONFIG, context, DEFAULT_KUBECONFIG)
+    async def find(cls, kubeconfig: str | None, context: str | None, server: str | None = None) -> Access:
+        """The first configuration there is, with *server* as its address. Raises :class:`AccessError`."""
+        configuration = Configuration()
+        namespace, loader = await _load(configuration, kubeconfig, context)
+        if server:
+            configuration.host = _address(server)
+        return _ready(configuration, namespace, loader)
 
     async def headers(self) -> Mapping[str, str]:
         """What proves who we are, for the next request. Raises :class:`AccessError` if it can't be read."""
@@ -173,25 +169,43 @@ def _in_cluster() -> bool:
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (SERVICE_ACCOUNT / "token").exists()
 
 
-def _service_account(context: str | None) -> Access:
+async def _load(configuration: Configuration, kubeconfig: str | None, context: str | None) -> tuple[str, Any]:
+    """Fill *configuration* from the first source there is; its namespace, and the loader if it has one."""
+    paths = kubeconfig or os.environ.get("KUBECONFIG")
+    if not paths and _in_cluster():
+        return _load_account(configuration, context), None
+    if paths:
+        named = f"--kubeconfig {paths}" if kubeconfig else f"KUBECONFIG={paths}"
+        return await _from_files(configuration, paths, context, named)
+    if not Path(DEFAULT_KUBECONFIG).expanduser().exists():
+        raise AccessError(_NOTHING_FOUND)
+    return await _from_files(configuration, DEFAULT_KUBECONFIG, context, DEFAULT_KUBECONFIG)
+
+
+def _address(server: str) -> str:
+    if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
+        raise AccessError(f'"{server}" is no address of a server; write it like https://10.0.0.1:6443')
+    return server
+
+
+def _load_account(configuration: Configuration, context: str | None) -> str:
     if context:
         raise AccessError(f"--context {context} needs a kubeconfig; a pod's service account has no contexts")
-    configuration = Configuration()
     try:
         _load_service_account(client_configuration=configuration, try_refresh_token=False)
-        namespace = (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+        return (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
     except (ConfigException, OSError) as error:
         raise AccessError(f"the service account in {SERVICE_ACCOUNT} can't be used: {error}") from error
-    return _ready(configuration, namespace, None)
 
 
-async def _from_files(paths: str, context: str | None, named: str) -> Access:
+async def _from_files(
+    configuration: Configuration, paths: str, context: str | None, named: str
+) -> tuple[str, Any]:
     """The configuration in kubeconfig files, joined by the path separator; *named* is how they were given."""
     if not any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep) if path):
         raise AccessError(
             f"there is no kubeconfig at {named}. Check the path, or leave it out to look elsewhere."
         )
-    configuration = Configuration()
     try:
         loader = await _load_files(
             config_file=paths, context=context, client_configuration=configuration, persist_config=False
@@ -201,7 +215,7 @@ async def _from_files(paths: str, context: str | None, named: str) -> Access:
     except _FAULTS as error:
         wanted = f" with --context {context}" if context else ""
         raise AccessError(f"the kubeconfig {named}{wanted} can't be used: {_why(error)}") from error
-    return _ready(configuration, namespace, loader)
+    return namespace, loader
 
 
 def _why(error: Exception) -> str:

@@ -27,7 +27,7 @@ from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.pods import PodIntake
 from volcano_py.scheduler.model.ports import HostPorts
 from volcano_py.scheduler.model.queue_tree import QueueIntake
-from volcano_py.scheduler.model.queues import QueueTable
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE, QueueTable
 from volcano_py.scheduler.model.resources import Ints, Mask, Vocabulary
 from volcano_py.scheduler.model.tasks import Status, TaskTable
 from volcano_py.scheduler.model.volumes import Volumes
@@ -56,6 +56,7 @@ class ClusterState:
         *,
         card_source: CardSource | None = None,
         tie_key: Callable[[str], object] | None = None,
+        default_queue: str = DEFAULT_QUEUE,
     ) -> None:
         self.vocabulary = Vocabulary()
         self.tie_key: Callable[[str], object] = tie_key or (lambda name: name)
@@ -64,7 +65,7 @@ class ClusterState:
         self.cards = CardTable()
         self.classes = ClassTable(self.vocabulary)
         self.jobs = JobTable(self.vocabulary)
-        self.queues = QueueTable(self.vocabulary)
+        self.queues = QueueTable(self.vocabulary, default_queue)
         self.accounts = Accounts(self.tasks, self.nodes, self.cards, self.classes, self.jobs, self.queues)
         self.card_source: CardSource = card_source or NoCards()
         for alias, name in self.card_source.aliases.items():

@@ -90,7 +90,7 @@ class GroupIntake:
         state, spec, meta = self.state, group.spec, group.metadata
         new = job.group is None
         job.group, job.created = group, meta.created
-        job.queue_name = spec.queue or "default"
+        job.queue_name = spec.queue or state.queues.default
         job.min_member = spec.min_member
         job.min_task_member = dict(spec.min_task_member or {})
         job.priority_class = spec.priority_class_name or ""

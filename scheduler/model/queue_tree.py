@@ -6,7 +6,7 @@ Who is wrong is marked and takes no jobs; everybody else goes on (decisions.md 8
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from volcano_py.crds.quantity import QuantityError, to_base
 from volcano_py.crds.queue import Queue as QueueObject
@@ -19,8 +19,6 @@ from volcano_py.scheduler.model.rows import put_at
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
-
-DEFAULT_QUEUE: Final = "default"
 
 
 class QueueIntake:
@@ -57,7 +55,7 @@ class QueueIntake:
         drop_queue(queues, queue)
         for job in jobs:
             job.queue = -1
-        if name == DEFAULT_QUEUE:
+        if name == queues.default:
             imply_default_queue(queues)
         self._book(jobs, 1)
         self._relink(jobs)
@@ -126,7 +124,7 @@ def put_queue(table: QueueTable, source: QueueObject) -> Queue:
 
 def imply_default_queue(table: QueueTable) -> None:
     """Make the default queue, which is there even where no object defines it."""
-    _new(table, DEFAULT_QUEUE)
+    _new(table, table.default)
 
 
 def drop_queue(table: QueueTable, queue: Queue) -> None:

@@ -16,6 +16,7 @@ from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Vocabulary
 from volcano_py.scheduler.model.rows import Column, Rows
 
 ROOT: Final = "root"
+DEFAULT_QUEUE: Final = "default"
 
 
 @dataclass(eq=False, slots=True)
@@ -68,6 +69,7 @@ class QueueTable(Rows):
         pending: (Q, R) charges of pending tasks of admitted and waiting jobs.
         weight: (Q,) as stated, else 1.
         epoch: changes with every booking and whenever the tree may have changed.
+        default: name of the queue of whoever names none; it is there even where no object defines it.
     """
 
     COLUMNS: ClassVar = {
@@ -91,8 +93,9 @@ class QueueTable(Rows):
     pending: Ints
     weight: Ints
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, default: str = DEFAULT_QUEUE) -> None:
         super().__init__(vocabulary)
+        self.default = default
         self.index: dict[str, int] = {}
         self.queues: list[Queue | None] = []
         self.epoch = 0

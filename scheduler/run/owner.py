@@ -23,6 +23,7 @@ from volcano_py.scheduler.cluster.orders import EvictFailed, Outcome
 from volcano_py.scheduler.engine import CycleResult, Engine
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.outcomes import evict_resumed, settle
 from volcano_py.scheduler.run.claims import Claims, pin_claims
 from volcano_py.scheduler.run.memory import Memory, Undone, memory_of, recall_holds, remember
@@ -78,10 +79,12 @@ class Owner:
         stages: how long the steps of the last cycle took.
     """
 
-    def __init__(self, config: SchedulerConfig, scheduler_names: Iterable[str]) -> None:
+    def __init__(
+        self, config: SchedulerConfig, scheduler_names: Iterable[str], default_queue: str = DEFAULT_QUEUE
+    ) -> None:
         """Start with an empty cluster; raises ``ConfigError`` if *config* can't be carried out."""
-        self.scheduler_names = tuple(scheduler_names)
-        self.engine = Engine(config, scheduler_names=self.scheduler_names)
+        self.scheduler_names, self.default_queue = tuple(scheduler_names), default_queue
+        self.engine = self._made(config)
         self.known: Known = {}
         self.claims: Claims = {}
         self.stages = Stages()
@@ -156,8 +159,12 @@ class Owner:
         self.claims = run("claims", partial(pin_claims, engine, result.decisions))
         return result
 
+    def _made(self, config: SchedulerConfig) -> Engine:
+        names, queue = self.scheduler_names, self.default_queue
+        return Engine(config, scheduler_names=names, default_queue=queue)
+
     def _rebuild(self, config: SchedulerConfig, memory: Memory) -> None:
-        engine = Engine(config, scheduler_names=self.scheduler_names)
+        engine = self._made(config)
         recall_holds(engine.state, memory)
         _tell(engine, in_order(self.known))
         remember(engine.state, memory)

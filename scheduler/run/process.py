@@ -24,6 +24,7 @@ from volcano_py.scheduler.cluster.lease import Lease, own_identity
 from volcano_py.scheduler.cluster.orders import Note, Subject
 from volcano_py.scheduler.cluster.writer import Writer, WriterSettings
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.run import collector
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
 from volcano_py.scheduler.run.health import Health
@@ -64,12 +65,20 @@ class JournalSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything the command line says; ``drain_s``: how long the end waits for orders on their way."""
+    """Everything the command line says.
+
+    Attributes:
+        server: address of the API server, whatever the kubeconfig says.
+        default_queue: of groups that name none.
+        drain_s: how long the end waits for orders on their way.
+    """
 
     kubeconfig: str | None = None
     context: str | None = None
+    server: str | None = None
     config: Path | None = None
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
+    default_queue: str = DEFAULT_QUEUE
     pacing: Pacing = field(default_factory=Pacing)
     election: Election = field(default_factory=Election)
     evictions: EvictionStyle = field(default_factory=EvictionStyle)
@@ -98,7 +107,8 @@ async def run_scheduler(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        api = await stack.enter_async_context(await Api.connect(settings.kubeconfig, settings.context))
+        connecting = Api.connect(settings.kubeconfig, settings.context, server=settings.server)
+        api = await stack.enter_async_context(await connecting)
         await _Scheduler(settings, api, stop).run()
 
 
@@ -136,6 +146,7 @@ class _Scheduler:
             self._metrics,
             None if journal is None else Journal(journal.folder, journal.size),
             0 if journal is None else last_cycle(journal.folder),
+            settings.default_queue,
         )
         self._health = Health(config_trouble=lambda: self._file.trouble)
         self._loop = Loop(self._feed, self._writer, self._worker, self.leads, self._health, settings.pacing)

@@ -24,6 +24,7 @@ from volcano_py.scheduler.framework.close import GroupStatus
 from volcano_py.scheduler.framework.decision import Decision
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.meta import KubeObject
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.run.memory import Memory
 
 FORMAT: Final = 1
@@ -46,6 +47,7 @@ class Opened(Record, frozen=True, tag="opened"):
         scheduler_names: whose pods are decided about.
         cycles: how many cycles ran before.
         wrote_at: epoch seconds.
+        default_queue: of groups that name none.
     """
 
     format: int
@@ -54,6 +56,7 @@ class Opened(Record, frozen=True, tag="opened"):
     scheduler_names: tuple[str, ...]
     cycles: int
     wrote_at: float
+    default_queue: str = DEFAULT_QUEUE
 
 
 class Item(msgspec.Struct, array_like=True, frozen=True):

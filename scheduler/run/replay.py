@@ -150,7 +150,8 @@ class _Player:
     def _open(self, record: Opened) -> None:
         if record.format != FORMAT:
             raise JournalError(f"{self.file} is of format {record.format}, this version reads {FORMAT}")
-        self._owner = Owner(read_config(record.config).config, record.scheduler_names)
+        config = read_config(record.config).config
+        self._owner = Owner(config, record.scheduler_names, record.default_queue)
 
     def _begun(self) -> Owner:
         if self._owner is None:

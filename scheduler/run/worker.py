@@ -19,6 +19,7 @@ from volcano_py.scheduler.cluster.notices import due_eviction
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictFailed, Order, Outcome
 from volcano_py.scheduler.engine import CycleResult
 from volcano_py.scheduler.framework.decision import Kind
+from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.run.carry import Carrier
 from volcano_py.scheduler.run.journal import Beginning, Journal
 from volcano_py.scheduler.run.memory import memory_of
@@ -99,8 +100,9 @@ class Worker:
         metrics: Metrics,
         journal: Journal | None = None,
         cycles: int = 0,
+        default_queue: str = DEFAULT_QUEUE,
     ) -> None:
-        self.owner = Owner(config.config, scheduler_names)
+        self.owner = Owner(config.config, scheduler_names, default_queue)
         self.cycles = cycles
         self.figures = QueueFigures()
         self._config_text = config.text
@@ -295,7 +297,13 @@ class Worker:
         if journal is None or not journal.wants_beginning():
             return
         opened = Opened(
-            FORMAT, version("volcano-py"), self._config_text, owner.scheduler_names, self.cycles, now
+            FORMAT,
+            version("volcano-py"),
+            self._config_text,
+            owner.scheduler_names,
+            self.cycles,
+            now,
+            owner.default_queue,
         )
         journal.begin(Beginning(opened, list(in_order(owner.known)), memory_of(owner.engine.state)))
 

@@ -399,6 +399,19 @@ def test_a_missing_kubeconfig_is_named_with_what_was_looked_for(
         assert looked_for in str(caught.value)
 
 
+def test_an_address_of_its_own_goes_before_that_of_the_kubeconfig(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with fs.fault_server() as server, fs.fault_server() as other:
+            config = server.kubeconfig(tmp_path)
+            async with await Api.connect(config, server=other.url) as api:
+                assert api.server == other.url
+                await api.get("/x")
+            with pytest.raises(AccessError, match="is no address of a server"):
+                await Api.connect(config, server="10.0.0.1")
+
+    asyncio.run(run())
+
+
 def test_a_proxy_of_the_environment_is_used_save_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "inner.example")

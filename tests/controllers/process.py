@@ -12,8 +12,10 @@ from volcano_py.controllers.acts import Say
 from volcano_py.controllers.carrier import Carrier
 from volcano_py.controllers.intake import Intake
 from volcano_py.controllers.observed import KINDS, Change, Observed
+from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.podgroup.controller import PodGroupController
 from volcano_py.controllers.queue.controller import QueueController
+from volcano_py.controllers.queue.reconcile import always_there
 from volcano_py.controllers.reconciler import Limits, Reconciler
 from volcano_py.scheduler.cluster.api import Api
 
@@ -34,7 +36,7 @@ class Process:
         self,
         server: Server,
         *,
-        inherit: bool = True,
+        rules: Rules | None = None,
         counts_every_s: float = 0.002,
         remake_after_s: float = 0.002,
     ) -> None:
@@ -55,10 +57,12 @@ class Process:
             PodGroupController(
                 self.seen,
                 time.monotonic,
-                inherit_owner_annotations=inherit,
+                rules=rules,
                 remake_after_s=remake_after_s,
             ),
-            QueueController(self.seen, time.monotonic, counts_every_s),
+            QueueController(
+                self.seen, time.monotonic, counts_every_s, always_there((rules or Rules()).default_queue)
+            ),
         )
         self.reconciler = Reconciler(
             controllers, self.carrier, say=self.said.append, failed=self.failed.append, limits=_QUICK
@@ -103,11 +107,11 @@ class Process:
         assert "fault" not in self.failed
 
 
-def settled(server: Server, *, inherit: bool = True) -> Process:
+def settled(server: Server, *, rules: Rules | None = None) -> Process:
     """A whole life of a process on *server*, from its start until nothing is left to do."""
 
     async def live() -> Process:
-        process = Process(server, inherit=inherit)
+        process = Process(server, rules=rules)
         await process.start()
         await process.settle()
         return process

@@ -11,6 +11,7 @@ import pytest
 from tests.controllers.objects import owner, pod_parts, workload_parts
 from tests.controllers.process import Process, settled
 from tests.controllers.server import Server
+from volcano_py.controllers.podgroup.build import Rules
 
 GROUP = "scheduling.k8s.io/group-name"
 
@@ -127,7 +128,7 @@ def test_owners_say_nothing_where_they_are_not_to() -> None:
     notes = {"scheduling.volcano.sh/group-min-member": "2"}
     server.put("ReplicaSet", "rs", "ns", "rs1", **workload_parts(2, notes))
     server.put("Pod", "a", "ns", "u1", **pod_parts(owner("ReplicaSet", "rs", "rs1")))
-    settled(server, inherit=False)
+    settled(server, rules=Rules(inherit=False))
     assert groups(server)["ns/podgroup-rs1"]["spec"]["minMember"] == 1
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.controllers.objects import pod_parts
 from tests.controllers.process import Process, settled
 from tests.controllers.server import Server
+from volcano_py.controllers.podgroup.build import Rules
 
+QUEUE = "scheduling.volcano.sh/queue-name"
 MARK = "volcano.sh/closed-by-parent"
 
 
@@ -268,3 +271,15 @@ def test_commands_to_jobs_are_not_ours() -> None:
     server.put("Command", "c", "ns", action="AbortJob", target=target)
     settled(server)
     assert list(server.of("Command")) == ["ns/c"]
+
+
+def test_another_default_queue_is_made_and_takes_pods_that_name_none() -> None:
+    server = Server()
+    server.put("Pod", "p", "ns", "u1", **pod_parts())
+    server.put("Pod", "q", "ns", "u2", **pod_parts(annotations={QUEUE: "mine"}))
+    command(server, "CloseQueue", "batch")
+    settled(server, rules=Rules(default_queue="batch"))
+    assert sorted(server.of("Queue")) == ["batch", "root"]
+    assert state(server, "batch") == "Closing"  # it holds a group
+    queues = {key: group["spec"]["queue"] for key, group in server.of("PodGroup").items()}
+    assert queues == {"ns/podgroup-u1": "batch", "ns/podgroup-u2": "mine"}

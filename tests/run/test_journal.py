@@ -299,3 +299,16 @@ def test_changes_and_outcomes_come_back_as_they_were() -> None:
     outcomes = [BindFailed("a/b", "u", "n", "a/g", "no", "refused")]
     settled = next(read_records(b"volcano-py journal\n" + framed(settled_of(list(outcomes))))).record
     assert outcomes_of(settled) == outcomes  # type: ignore[arg-type]
+
+
+def test_a_journal_says_which_queue_was_the_default(tmp_path: Path) -> None:
+    life = random_life("default queue")
+    carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+    journal, config = Journal(tmp_path, LARGE), written(life.configuration)
+    worker = Worker(config, ("volcano-py",), carrier, triggers, Metrics(), journal, default_queue="batch")
+    life.owner = worker.owner
+    life.live(3)
+    turn(worker, life)
+    worker.close()
+    played, _ = replayed(tmp_path)
+    assert played[-1].owner.default_queue == "batch"

@@ -139,3 +139,13 @@ def test_an_object_that_brings_out_a_fault_is_left_out_and_the_others_count(
     (problem,) = made.engine.state.problems["Pod ml/bad"]
     assert "IndexError: who would have thought" in problem.message
     assert made.known["Pod"]["ml/bad"].item is None
+
+
+def test_groups_that_name_no_queue_go_into_the_one_that_was_named() -> None:
+    made = Owner(load_scheduler_config(PLAIN), ("volcano-py",), "batch")
+    documents = (node("n0"), group("g", queue=""), pod("p", "g"))
+    made.take([change_of(document) for document in documents])
+    made.renew(made.engine.config)
+    result = made.cycle(1.0)
+    assert [decision.pod for decision in result.decisions] == ["ml/p"]
+    assert [queue.name for queue in made.engine.state.queues.live()] == ["batch"]
