@@ -147,6 +147,10 @@ def load_scheduler_config(
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"the configuration is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise ConfigError("the configuration is not YAML that can be read: it is nested too deep") from error
+    except ValueError as error:  # a date or a number that is none: the parser lets Python's own error through
+        raise ConfigError(f"the configuration is not YAML that can be read: {error}") from error
     return parse_scheduler_config(document, known_plugins, known_actions)
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from volcano_py.crds.arguments import ConfigError
 from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, SchedulerConfig, load_scheduler_config
 from volcano_py.scheduler.framework.registry import known_actions, known_plugins, make_actions, make_plugins
+
+LARGEST: Final = 1 << 18
+"""Characters of a file that is read: a larger one would hold up the lease while it is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,8 @@ class ConfigFile:
         self.path = path
         self.trouble = ""
         self.reloads = 0
-        self._seen = self._good = ""
+        self._seen: str | None = ""
+        self._good = ""
 
     def first(self) -> Configured:
         """The configuration to start with; raises ``ConfigError`` naming the file and everything wrong."""
@@ -79,7 +84,12 @@ class ConfigFile:
         if self.path is None:
             return DEFAULT_CONFIG
         try:
-            return self.path.read_text("utf-8")
+            with self.path.open(encoding="utf-8") as file:
+                text = file.read(LARGEST + 1)
         except (OSError, UnicodeDecodeError) as error:
-            self._seen = ""  # what stood there before counts as new when it can be read again
+            self._seen = None  # whatever stands there counts as new when it can be read again
             raise ConfigError(f"{self.path} can't be read: {error}") from error
+        if len(text) > LARGEST:
+            self._seen = None
+            raise ConfigError(f"{self.path} can't be read: it has more than {LARGEST} characters")
+        return text

@@ -123,6 +123,9 @@ def test_all_faults_at_once_each_with_key_value_and_known_names() -> None:
         ("actions: [allocate]", "not a list"),
         ("actions: allocate\n1: x", "1: unknown key"),
         ("actions: 'a", "the configuration is not YAML"),
+        ("actions: 2001-13-45", "the configuration is not YAML"),
+        ("actions: 0x_", "the configuration is not YAML"),
+        ("[" * 5000, "nested too deep"),
         (
             "{actions: allocate, tiers: [{plugins: [{name: gang}]}, {plugins: [{name: gang}]}]}",
             'tiers: plugin "gang" is named twice',

@@ -91,6 +91,20 @@ def test_a_file_that_goes_and_comes_back_is_read_again(tmp_path: Path) -> None:
     assert file.changed() is not None
 
 
+def test_every_bad_file_is_told_of_in_its_own_words(tmp_path: Path) -> None:
+    file = file_with(tmp_path, GOOD)
+    file.first()
+    for content, words in (
+        (b"\xff\xfe", "utf-8"),
+        (b"", "null"),
+        (b"x" * 300_000, "more than"),
+        (b"", "null"),
+    ):
+        (tmp_path / "scheduler.conf").write_bytes(content)
+        assert file.changed() is None
+        assert words in file.trouble
+
+
 def test_a_mounted_config_map_that_is_swapped_is_seen(tmp_path: Path) -> None:
     """The kubelet writes another folder and turns a symbolic link; times and sizes may stay the same."""
     for name, text in (("one", GOOD), ("two", GOOD.replace("gang", "drfs").replace("drfs", "drf "))):
