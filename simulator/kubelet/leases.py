@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
+from volcano_py.scheduler.model.kube.times import format_micro_time
 
 NAMESPACE: Final = "kube-node-lease"
 PERIOD_S: Final = 10.0
@@ -37,7 +38,7 @@ async def _renew(api: Api, node: str) -> None:
     spec = {
         "holderIdentity": node,
         "leaseDurationSeconds": _LASTS_S,
-        "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "renewTime": format_micro_time(time.time()),
     }
     try:
         await api.patch(_LEASES.path(NAMESPACE, node), {"spec": spec})

@@ -7,12 +7,13 @@ they play. Cards are reported as their device plugins would (``card_shorthand``)
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
+from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.card_shorthand import node_cards
 from volcano_py.simulator.kubelet.statuses import HOST_IP
 
@@ -166,7 +167,7 @@ def _endpoint(kubelet_port: int) -> Document:
 
 
 def _conditions() -> Sequence[Document]:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = format_time(time.time())
     held = (
         ("MemoryPressure", "False", "KubeletHasSufficientMemory"),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure"),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
+from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.kubelet.podview import Container, PodView
 
 Patch = dict[str, Any]
@@ -28,7 +28,7 @@ def acknowledged(pod: PodView, now_s: float) -> Patch:
         pod,
         phase="Pending",
         hostIP=HOST_IP,
-        startTime=_text(now_s),
+        startTime=format_time(now_s),
         conditions=conditions,
         containerStatuses=waiting,
     )
@@ -37,8 +37,8 @@ def acknowledged(pod: PodView, now_s: float) -> Patch:
 def running(pod: PodView, now_s: float) -> Patch:
     """All containers run and are ready."""
     address = pod_address(pod.metadata.uid)
-    since = {"running": {"startedAt": _text(now_s)}}
-    begun = {} if pod.status.start_time else {"startTime": _text(now_s)}
+    since = {"running": {"startedAt": format_time(now_s)}}
+    begun = {} if pod.status.start_time else {"startTime": format_time(now_s)}
     return _patch(
         pod,
         phase="Running",
@@ -82,7 +82,7 @@ def refused(pod: PodView, now_s: float, why: str) -> Patch:
         phase="Failed",
         reason="BadScript",
         message=why,
-        startTime=_text(now_s),
+        startTime=format_time(now_s),
         conditions=_conditions(now_s, initialized=False, ready=False, reason="PodFailed"),
     )
 
@@ -119,8 +119,8 @@ def _done(now_s: float, exit_code: int, since_s: float | None = None) -> Patch:
         "terminated": {
             "exitCode": exit_code,
             "reason": "Error" if exit_code else "Completed",
-            "startedAt": _text(now_s if since_s is None else since_s),
-            "finishedAt": _text(now_s),
+            "startedAt": format_time(now_s if since_s is None else since_s),
+            "finishedAt": format_time(now_s),
         }
     }
 
@@ -133,11 +133,7 @@ def _conditions(now_s: float, *, initialized: bool, ready: bool, reason: str = "
             "type": kind,
             "status": "True" if holds else "False",
             "reason": None if holds else reason,
-            "lastTransitionTime": _text(now_s),
+            "lastTransitionTime": format_time(now_s),
         }
         for kind, holds in held.items()
     ]
-
-
-def _text(moment_s: float) -> str:
-    return datetime.fromtimestamp(int(moment_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Resource, Unreachable
+from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.workloads.plan import (
     Document,
     Plan,
@@ -137,7 +138,7 @@ class Owners:
         planner = OWNERS[kind][1]
         child_kind = _CHILDREN.get(kind, "Pod")
         children = [self._known[child_kind][child] for _, child in sorted(self._children.get(uid, ()))]
-        plan = planner(owner, children, _now())
+        plan = planner(owner, children, format_time(time.time()))
         for document in plan.make:
             await self._make(child_kind, document)
         for child in plan.delete:
@@ -181,7 +182,7 @@ def _owner_of(document: Document) -> tuple[str, str] | None:
 
 
 def _event(about: Document, why: str) -> Document:
-    meta, now = about["metadata"], _now()
+    meta, now = about["metadata"], format_time(time.time())
     names = {"apiVersion": about["apiVersion"], "kind": about["kind"]}
     return {
         "apiVersion": "v1",
@@ -196,10 +197,6 @@ def _event(about: Document, why: str) -> Document:
         "lastTimestamp": now,
         "count": 1,
     }
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _version(document: Document) -> int:
