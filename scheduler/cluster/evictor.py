@@ -44,7 +44,8 @@ class EvictWork:
     """One eviction on its way.
 
     Attributes:
-        deadline: epoch seconds before which it is not carried out.
+        deadline: epoch seconds at which it is carried out, as the pod was told.
+        latest: loop time at which it is, even where the clock was set back meanwhile.
         marked: the pod carries the marks.
         noticed: it was given time.
         why, trouble: set once the pod is to stay; then only the marks come off.
@@ -53,6 +54,7 @@ class EvictWork:
 
     order: EvictOrder
     deadline: float
+    latest: float
     marked: bool
     noticed: bool = False
     tries: int = 0
@@ -102,8 +104,9 @@ class Evictor:
         if order.uid in self._works:
             return
         deadline = self._clock() + order.notice_s if order.deadline is None else order.deadline
+        latest = asyncio.get_running_loop().time() + deadline - self._clock()
         resumed = order.deadline is not None
-        work = EvictWork(order, deadline, marked=resumed, noticed=resumed or order.notice_s > 0)
+        work = EvictWork(order, deadline, latest, marked=resumed, noticed=resumed or order.notice_s > 0)
         self._works[order.uid] = work
         self.lane.put(work)
 
@@ -138,7 +141,7 @@ class Evictor:
                 await self._unmark(work)
             elif not work.marked:
                 await self._mark(work)
-            elif self._clock() < work.deadline:
+            elif self._left_s(work) > 0:
                 self._sleep(work)
             else:
                 await self._evict(work)
@@ -185,6 +188,10 @@ class Evictor:
         path = _PODS.path(order.namespace, order.name, "status")
         await self._api.call("PATCH", path, body=body, content_type=STRATEGIC)
 
+    def _left_s(self, work: EvictWork) -> float:
+        """Seconds of notice that are left."""
+        return min(work.deadline - self._clock(), work.latest - asyncio.get_running_loop().time())
+
     def _sleep(self, work: EvictWork) -> None:
         """Come back at the deadline; in short naps, since the clock that deadlines are in may be set."""
 
@@ -192,7 +199,7 @@ class Evictor:
             work.timer = None
             self.lane.put(work)
 
-        nap = min(work.deadline - self._clock(), _LONGEST_SLEEP_S)
+        nap = min(self._left_s(work), _LONGEST_SLEEP_S)
         work.tries = 0
         work.timer = asyncio.get_running_loop().call_later(max(nap, 0.0), wake)
 

@@ -64,11 +64,12 @@ def unmarked(order: EvictOrder) -> dict[str, Any]:
 def due_eviction(pod: Pod) -> EvictOrder | None:
     """The eviction that *pod*'s marks tell of, to be gone on with after a restart; None where there is none.
 
-    A pod on its way out, ended, or with a deadline that can't be read has none.
+    A pod on its way out, ended, or with a deadline that can't be read has none. The condition has to be there
+    too: annotations alone come along where somebody makes a new pod of an old one's YAML.
     """
     said: Mapping[str, str] = pod.metadata.annotations
     over = pod.status.phase in ("Succeeded", "Failed") or pod.metadata.deletion_timestamp is not None
-    if DEADLINE not in said or over:
+    if DEADLINE not in said or over or not _is_told(pod):
         return None
     try:
         deadline = parse_time(said[DEADLINE])
@@ -85,4 +86,12 @@ def due_eviction(pod: Pod) -> EvictOrder | None:
         action=action,
         delete=how == _PLAIN_DELETE,
         deadline=deadline,
+    )
+
+
+def _is_told(pod: Pod) -> bool:
+    """Whether *pod*'s status says that a scheduler evicts it."""
+    return any(
+        (each.type, each.status, each.reason) == (DISRUPTION, "True", PREEMPTED)
+        for each in pod.status.conditions
     )

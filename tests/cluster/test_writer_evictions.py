@@ -159,6 +159,19 @@ def test_a_pod_under_notice_is_told_at_once_and_goes_at_its_deadline(tmp_path: P
     assert len(events(server)) == 1
 
 
+def test_a_clock_that_is_set_back_does_not_lengthen_a_notice(tmp_path: Path) -> None:
+    server, clock = PodServer(), Clock()
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([evict("a", notice_s=0.5)])
+        await until(lambda: writer.stats.under_notice == 1)
+        clock.now -= 3600.0
+        await until(lambda: writer.stats.evicted)
+
+    assert run(tmp_path, server, work, clock=clock) == [EvictDone("ns/a", "uid-a", "ns/g")]
+
+
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_ends_under_notice_is_left_for_whoever_waits_for_it(tmp_path: Path, phase: str) -> None:
     server, clock = PodServer(), Clock()
@@ -237,8 +250,9 @@ def test_a_new_scheduler_goes_on_with_what_the_pod_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delete", [False, True])
 def test_the_marks_tell_the_whole_order(*, delete: bool) -> None:
     order = evict("a", delete=delete)
-    document: dict[str, Any] = {"metadata": {"name": "a", "namespace": "ns", "uid": "uid-a"}, "status": {}}
-    document["metadata"]["annotations"] = marked(order, 1000.0, 900.0)["metadata"]["annotations"]
+    marks = marked(order, 1000.0, 900.0)
+    meta = {"name": "a", "namespace": "ns", "uid": "uid-a", "annotations": marks["metadata"]["annotations"]}
+    document = {"metadata": meta, "status": marks["status"]}
     assert due_eviction(as_pod(document)) == EvictOrder(
         "ns",
         "a",
@@ -258,11 +272,13 @@ def test_the_marks_tell_the_whole_order(*, delete: bool) -> None:
         {"status": {"phase": "Succeeded"}},
         {"deadline": "soon"},
         {"deadline": None},
+        {"status": {"phase": "Running", "conditions": []}},
         {"deletionTimestamp": "2026-01-01T00:00:00Z"},
     ],
 )
 def test_no_eviction_is_due_of_a_pod_that_has_ended_or_says_nothing_readable(changed: dict[str, Any]) -> None:
-    annotations = marked(evict("a"), 1000.0, 900.0)["metadata"]["annotations"]
+    marks = marked(evict("a"), 1000.0, 900.0)
+    annotations = marks["metadata"]["annotations"]
     if "deadline" in changed:
         annotations["volcano-py.io/eviction-deadline"] = changed["deadline"]
     if annotations["volcano-py.io/eviction-deadline"] is None:
@@ -270,5 +286,5 @@ def test_no_eviction_is_due_of_a_pod_that_has_ended_or_says_nothing_readable(cha
     meta = {"name": "a", "namespace": "ns", "uid": "uid-a", "annotations": annotations}
     if "deletionTimestamp" in changed:
         meta["deletionTimestamp"] = changed["deletionTimestamp"]
-    pod = as_pod({"metadata": meta, "status": changed.get("status", {})})
+    pod = as_pod({"metadata": meta, "status": {**marks["status"], **changed.get("status", {})}})
     assert due_eviction(pod) is None
