@@ -167,7 +167,10 @@ def test_who_takes_over_goes_on_with_evictions_that_were_announced() -> None:
         "volcano-py.io/evicted-lost": "1 cpu-second",
         "volcano-py.io/eviction-deadline": "2026-01-01T00:00:30Z",
     }
-    documents = (node("n0", "1"), group("g", phase="Running"), pod("p", "g", on="n0", annotations=notes))
+    told = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    going = pod("p", "g", on="n0", annotations=notes)
+    going["status"] = {**going.get("status", {}), "conditions": [told]}
+    documents = (node("n0", "1"), group("g", phase="Running"), going)
     assert turn(made, 1.0, *documents, leads=False).orders == []
     (resumed,) = of(turn(made, 2.0).orders, EvictOrder)
     assert isinstance(resumed, EvictOrder)

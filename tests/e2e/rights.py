@@ -1,0 +1,148 @@
+"""What deploy/rbac grants a component, and what the component asks for by the real server's audit log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.live import Document
+from tests.e2e.servers import RealServer
+from volcano_py.scheduler.cluster.api import Api
+
+DEPLOY: Final = Path(__file__).parents[2] / "deploy" / "rbac"
+SPACE: Final = "volcano-system"
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_PATHS: Final = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": f"/api/v1/namespaces/{SPACE}/serviceaccounts",
+    "ClusterRole": f"{_RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+    "Role": f"{_RBAC}/namespaces/{SPACE}/roles",
+    "RoleBinding": f"{_RBAC}/namespaces/{SPACE}/rolebindings",
+}
+
+
+class Right(NamedTuple):
+    """One verb on one resource: ``pods/status`` is a resource of its own."""
+
+    group: str
+    resource: str
+    verb: str
+
+
+class Asked(NamedTuple):
+    """One request of an account.
+
+    Attributes:
+        right: what it needs.
+        status: the HTTP status of the answer.
+        reason: by which binding the server allowed it, or why not.
+    """
+
+    right: Right
+    status: int
+    reason: str
+
+
+class Account:
+    """A service account of deploy/rbac, at work.
+
+    Attributes:
+        name: without its namespace.
+        kubeconfig: with a token of it.
+    """
+
+    def __init__(self, cluster: Cluster, name: str, *files: str) -> None:
+        """Apply *files* of deploy/rbac as an operator would, and get a token."""
+        assert isinstance(cluster.server, RealServer), "only the real server knows rights"
+        self._cluster, self._log = cluster, cluster.server.audit_log
+        self.name, self._files = name, files
+        for document in self._documents("namespace.yaml", *files):
+            self.apply(document)
+        self.kubeconfig = self._with_token(cluster.place / f"{name}.kubeconfig")
+        self._skip = len(self._lines())
+
+    def apply(self, document: Document) -> None:
+        """Write one object of deploy/rbac."""
+        path = f"{_PATHS[document['kind']]}/{document['metadata']['name']}"
+        patch = self._cluster.api.patch(path, document, kind="apply", fieldManager="test", force="true")
+        self._cluster.call(patch)
+
+    def api(self) -> Api:
+        """A client with its rights, closed with the cluster."""
+        return self._cluster.entered(self._cluster.call(Api.connect(str(self.kubeconfig), agent="test")))
+
+    def granted(self) -> set[Right]:
+        """Everything that the files allow it."""
+        return {right for role in self.roles() for right in rights_in(role)}
+
+    def roles(self) -> list[Document]:
+        """Roles and ClusterRoles in the files."""
+        return [it for it in self._documents(*self._files) if it["kind"] in ("Role", "ClusterRole")]
+
+    def asked(self) -> list[Asked]:
+        """What it has asked of resources until now; discovery is everybody's."""
+        found = (json.loads(line) for line in self._lines()[self._skip :])
+        user = f"system:serviceaccount:{SPACE}:{self.name}"
+        return [
+            _asked(event) for event in found if event["user"]["username"] == user and "objectRef" in event
+        ]
+
+    def refused(self) -> set[Right]:
+        """What it asked for and was not allowed."""
+        return {each.right for each in self.asked() if each.status == 403}
+
+    def used(self) -> set[Right]:
+        """What it asked for with success."""
+        return {each.right for each in self.asked() if each.status < 300}
+
+    def _documents(self, *files: str) -> Iterator[Document]:
+        for name in files:
+            yield from yaml.safe_load_all((DEPLOY / name).read_text())
+
+    def _with_token(self, file: Path) -> Path:
+        path = f"{_PATHS['ServiceAccount']}/{self.name}/token"
+        post = self._cluster.api.post(path, {"spec": {"expirationSeconds": 3600}})
+        answer = self._cluster.call(post)
+        config: dict[str, Any] = yaml.safe_load(self._cluster.server.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": answer["status"]["token"]}
+        file.write_text(yaml.safe_dump(config))
+        return file
+
+    def _lines(self) -> list[str]:
+        """Whole lines of the audit log."""
+        return self._log.read_text().splitlines()
+
+
+def rights_in(role: Document) -> Iterator[Right]:
+    """What *role* allows, one by one."""
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield from (Right(group, resource, verb) for verb in rule["verbs"])
+
+
+def without(role: Document, right: Right) -> Document:
+    """*role* with *right* taken out of it."""
+    return {**role, "rules": list(_rules_without(role["rules"], right))}
+
+
+def _rules_without(rules: Iterable[Document], right: Right) -> Iterator[Document]:
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                verbs = [verb for verb in rule["verbs"] if Right(group, resource, verb) != right]
+                yield {**rule, "apiGroups": [group], "resources": [resource], "verbs": verbs}
+
+
+def _asked(event: Document) -> Asked:
+    what = event["objectRef"]
+    resource = "/".join(part for part in (what["resource"], what.get("subresource")) if part)
+    right = Right(what.get("apiGroup", ""), resource, event["verb"])
+    reason = event.get("annotations", {}).get("authorization.k8s.io/reason", "")
+    return Asked(right, event.get("responseStatus", {}).get("code", 0), reason)
