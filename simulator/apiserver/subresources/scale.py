@@ -10,6 +10,7 @@ from volcano_py.simulator.apiserver.patching import patched
 from volcano_py.simulator.apiserver.requests import Target, Write
 from volcano_py.simulator.apiserver.schema.checks.causes import invalid
 from volcano_py.simulator.apiserver.schema.kinds import Path, ScalePaths
+from volcano_py.simulator.apiserver.schema.tables.columns import selector_text
 from volcano_py.simulator.apiserver.status import Document, Refused, bad_request, unknown_resource
 
 
@@ -89,22 +90,7 @@ def _scale_of(document: Document, paths: ScalePaths) -> Document:
 def _selector_text(selector: Document) -> str:
     if "matchLabels" not in selector and "matchExpressions" not in selector:
         return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
-    parts.extend(_expression_text(one) for one in selector.get("matchExpressions") or ())
-    return ",".join(parts)
-
-
-def _expression_text(one: Document) -> str:
-    key = one.get("key", "")
-    match one.get("operator"):
-        case "In":
-            return f"{key} in ({','.join(one.get('values') or ())})"
-        case "NotIn":
-            return f"{key} notin ({','.join(one.get('values') or ())})"
-        case "Exists":
-            return str(key)
-        case _:
-            return f"!{key}"
+    return selector_text(selector)
 
 
 def _at(document: Document, path: Path) -> Any:

@@ -89,12 +89,15 @@ def labels(chosen: Mapping[str, Any] | None) -> str:
 
 def selector(chosen: Mapping[str, Any] | None) -> str:
     """A label selector in the short form that ``-l`` takes, or ``<none>``."""
-    if not chosen:
-        return NONE
+    return selector_text(chosen or {}) or NONE
+
+
+def selector_text(chosen: Mapping[str, Any]) -> str:
+    """A label selector in the short form; empty where it asks nothing."""
     exact = chosen.get("matchLabels") or {}
     parts = [f"{key}={exact[key]}" for key in sorted(exact)]
     parts += [_requirement(one) for one in chosen.get("matchExpressions") or ()]
-    return joined(parts) or NONE
+    return joined(parts)
 
 
 def _requirement(one: Mapping[str, Any]) -> str:
