@@ -138,7 +138,7 @@ class Carrier:
         """The object is gone or another than supposed: learn how it is. Other errors are raised."""
         if error.is_missing:
             self._drop(target)
-        elif error.is_conflict:
+        elif error.is_conflict or error.is_another:
             await self._read(target)
         else:
             raise error

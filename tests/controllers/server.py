@@ -108,9 +108,9 @@ class Server:
         await self.before("PATCH", path)
         resource, namespace, name, sub = parsed(path)
         old = self._find(resource, namespace, name)
-        for claim in ("uid", "resourceVersion"):
+        for claim, status, reason in (("uid", 422, "Invalid"), ("resourceVersion", 409, "Conflict")):
             if body.get("metadata", {}).get(claim, old["metadata"][claim]) != old["metadata"][claim]:
-                raise ApiError(409, "Conflict", path)
+                raise ApiError(status, reason, f"metadata.{claim}: Invalid value")
         wanted = {"status": body.get("status", {})} if sub else {**body}
         if not sub and resource.kind == "Queue":
             wanted.pop("status", None)
