@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,8 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
 from tests.e2e.servers import RealServer
 from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
+from volcano_py.scheduler.cluster.orders import Note, Subject
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy" / "rbac"
 SPACE: Final = "volcano-system"
@@ -62,7 +65,7 @@ class Account:
         assert isinstance(cluster.server, RealServer), "only the real server knows rights"
         self._cluster, self._log = cluster, cluster.server.audit_log
         self.name, self._files = name, files
-        for document in self._documents("namespace.yaml", *files):
+        for document in documents("namespace.yaml", *files):
             self.apply(document)
         self.kubeconfig = self._with_token(cluster.place / f"{name}.kubeconfig")
         self._skip = len(self._lines())
@@ -73,17 +76,13 @@ class Account:
         patch = self._cluster.api.patch(path, document, kind="apply", fieldManager="test", force="true")
         self._cluster.call(patch)
 
-    def api(self) -> Api:
-        """A client with its rights, closed with the cluster."""
-        return self._cluster.entered(self._cluster.call(Api.connect(str(self.kubeconfig), agent="test")))
-
     def granted(self) -> set[Right]:
         """Everything that the files allow it."""
-        return {right for role in self.roles() for right in rights_in(role)}
+        return granted(*self._files)
 
     def roles(self) -> list[Document]:
         """Roles and ClusterRoles in the files."""
-        return [it for it in self._documents(*self._files) if it["kind"] in ("Role", "ClusterRole")]
+        return [it for it in documents(*self._files) if it["kind"] in ("Role", "ClusterRole")]
 
     def asked(self) -> list[Asked]:
         """What it has asked of resources until now; discovery is everybody's."""
@@ -101,9 +100,14 @@ class Account:
         """What it asked for with success."""
         return {each.right for each in self.asked() if each.status < 300}
 
-    def _documents(self, *files: str) -> Iterator[Document]:
-        for name in files:
-            yield from yaml.safe_load_all((DEPLOY / name).read_text())
+    def allowed_by(self) -> set[str]:
+        """The roles by which the server allowed what was asked: ``ClusterRole "name"``."""
+        reasons = {each.reason.partition(" of ")[2].partition(" to ")[0] for each in self.asked()}
+        return reasons - {""}
+
+    def role_names(self) -> set[str]:
+        """The roles in the files, in the server's words."""
+        return {f'{role["kind"]} "{role["metadata"]["name"]}"' for role in self.roles()}
 
     def _with_token(self, file: Path) -> Path:
         path = f"{_PATHS['ServiceAccount']}/{self.name}/token"
@@ -117,6 +121,17 @@ class Account:
     def _lines(self) -> list[str]:
         """Whole lines of the audit log."""
         return self._log.read_text().splitlines()
+
+
+def documents(*files: str) -> Iterator[Document]:
+    """The objects in *files* of deploy/rbac."""
+    for name in files:
+        yield from yaml.safe_load_all((DEPLOY / name).read_text())
+
+
+def granted(*files: str) -> set[Right]:
+    """Everything that *files* allow."""
+    return {right for it in documents(*files) if "rules" in it for right in rights_in(it)}
 
 
 def rights_in(role: Document) -> Iterator[Right]:
@@ -137,7 +152,8 @@ def _rules_without(rules: Iterable[Document], right: Right) -> Iterator[Document
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 verbs = [verb for verb in rule["verbs"] if Right(group, resource, verb) != right]
-                yield {**rule, "apiGroups": [group], "resources": [resource], "verbs": verbs}
+                if verbs:
+                    yield {**rule, "apiGroups": [group], "resources": [resource], "verbs": verbs}
 
 
 def _asked(event: Document) -> Asked:
@@ -146,3 +162,46 @@ def _asked(event: Document) -> Asked:
     right = Right(what.get("apiGroup", ""), resource, event["verb"])
     reason = event.get("annotations", {}).get("authorization.k8s.io/reason", "")
     return Asked(right, event.get("responseStatus", {}).get("code", 0), reason)
+
+
+async def repeats_an_event(account: Account) -> None:
+    """The count of a repeated event is written five minutes later; here at once, by the same code."""
+    async with await Api.connect(str(account.kubeconfig)) as api:
+        limits = EventLimits(series_s=0.05)
+        events = Events(api, Reporter(account.name), lambda: True, time.time, limits)
+        note = Note("ConfigRefused", "it is not in force", warning=True, action="Reloading")
+        for _ in range(2):
+            events.note(Subject("Lease", "volcano-system", "volcano-py", ""), note)
+            await events.lane.quiet()
+        await events.close()
+
+
+class MissingRight(Exception):  # noqa: N818 - what the test waits for
+    """The component has asked for what was taken from it."""
+
+
+def live_without(
+    cluster: Cluster, account: Account, right: Right, life: Callable[[Cluster, Account], None]
+) -> None:
+    """Live *life* without *right*, until that is asked for in vain: then :class:`MissingRight` is raised."""
+    for role in account.roles():
+        account.apply(without(role, right))
+    until = cluster.until
+
+    def watching(holds: Callable[[], Any], **more: Any) -> Any:
+        def seen() -> Any:
+            if right in account.refused():
+                raise MissingRight
+            return holds()
+
+        return until(seen, **more)
+
+    cluster.until = watching  # type: ignore[method-assign]
+    try:
+        life(cluster, account)
+    finally:
+        cluster.until = until  # type: ignore[method-assign]
+        for component in cluster.components.values():
+            component.kill()
+        for role in account.roles():
+            account.apply(role)

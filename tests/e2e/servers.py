@@ -15,6 +15,15 @@ from tests.e2e import programs
 
 KINDS: Final = ("embedded", "real")
 WAIT_S: Final = 60.0
+AUDIT_POLICY: Final = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:volcano-system"]
+- level: None
+"""
 
 
 class Server(ABC):
@@ -48,14 +57,20 @@ class Server(ABC):
 
 
 class RealServer(Server):
-    """etcd and kube-apiserver, with the garbage collector and the makers of service accounts."""
+    """etcd and kube-apiserver, with the garbage collector and the makers of service accounts.
+
+    Attributes:
+        audit_log: what our service accounts ask for, one JSON object a line.
+    """
 
     kind = "real"
 
     def __init__(self, place: Path) -> None:
         binaries = programs.need("kube-apiserver").parent
         with_controllers = (binaries / "kube-controller-manager").is_file()
+        self.place, self.audit_log = place, place / "audit.log"
         flags = ["--disable-admission-plugins=TaintNodesByCondition"]
+        flags += [f"--audit-policy-file={place}/audit.yaml", f"--audit-log-path={self.audit_log}"]
         self.plane = ControlPlane(
             place, binaries, CONTROLLERS if with_controllers else "", apiserver_flags=flags
         )
@@ -63,6 +78,8 @@ class RealServer(Server):
         self.has_garbage_collector = with_controllers
 
     def start(self) -> None:
+        self.place.mkdir(parents=True, exist_ok=True)
+        (self.place / "audit.yaml").write_text(AUDIT_POLICY)
         self.plane.start()
 
     def stop(self) -> None:
