@@ -27,6 +27,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.scheduler.engine import CycleResult, Engine
+from volcano_py.scheduler.framework.decision import Decision
 from volcano_py.scheduler.framework.registry import BUILT_IN_ACTIONS, BUILT_IN_PLUGINS
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.tasks import Status
@@ -58,7 +59,11 @@ class Due:
 
 
 class Triggers:
-    """Compares an engine with what it was after its last cycle."""
+    """Compares an engine with what it was after its last cycle.
+
+    Attributes:
+        decides_anew: the last cycle decided something that was not promised before.
+    """
 
     def __init__(self, period_s: float) -> None:
         self._period_s = period_s
@@ -66,18 +71,21 @@ class Triggers:
         self._seen: Versions = ()
         self._cycled_at = -math.inf
         self._follow = False
-        self._promised: set[str] = set()
+        self._promised: dict[str, str] = {}
         self._given_up = False
+        self.decides_anew = False
 
     def cycled(self, engine: Engine, result: CycleResult | None, now: float) -> None:
         """A cycle has run at *now*; None: it failed, and everything is still to be decided."""
+        tasks, nodes = engine.state.tasks, engine.state.nodes
         self._engine = engine if result is not None else None
         self._seen = versions(engine.state, foreign=has_foreign_policies(engine))
         self._cycled_at = now
-        self._follow = result is not None and bool(result.decisions or result.pod_groups)
+        self.decides_anew = result is not None and any(map(self._is_new, result.decisions))
+        self._follow = self.decides_anew or bool(result is not None and result.pod_groups)
         started = () if result is None else (each.pod for each in result.decisions if each.kind == "bind")
-        promised = {engine.state.tasks.keys[task] for task in engine.state.tasks.nominated}
-        self._given_up = bool(self._promised.difference(promised, started))
+        promised = {tasks.keys[task]: nodes.names[row] for task, row in tasks.nominated.items()}
+        self._given_up = bool(self._promised.keys() - promised.keys() - set(started))
         self._promised = promised
 
     def due(self, engine: Engine, now: float) -> Due:
@@ -95,6 +103,10 @@ class Triggers:
         if foreign:
             return Due(next_period, False, "policy")
         return self._by_time(engine, waits=waits)
+
+    def _is_new(self, decision: Decision) -> bool:
+        """Whether *decision* is more than a promise that stood before: victims may take long to leave."""
+        return decision.kind != "pipeline" or self._promised.get(decision.pod) != decision.node
 
     def forget(self) -> None:
         """Somebody else may have decided since: everything is to be looked at again."""

@@ -258,7 +258,7 @@ class Worker:
                     action=decision.action,
                     why=decision.reason,
                 )
-        if result.decisions:
+        if self._triggers.decides_anew:
             _log.info(
                 "decided",
                 cycle=self.cycles,

@@ -126,6 +126,19 @@ def test_room_that_comes_free_is_due_at_once() -> None:
     assert triggers.due(owner.engine, 102.5).now
 
 
+def test_a_promise_that_waits_for_a_victim_makes_no_cycle_due() -> None:
+    leaving = pod("r", "g", "4", on="n0", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    owner, triggers = settled(
+        node("n0", "4"), group("g", phase="Running"), leaving, group("h"), pod("w", "h")
+    )
+    assert owner.engine.state.tasks.nominated
+    assert not triggers.decides_anew
+    due = triggers.due(owner.engine, 102.0)
+    assert (due.now, due.why) == (False, "retry")
+    owner.take([deletion_of(("Pod", "ml/r"))])
+    assert triggers.due(owner.engine, 102.0).now
+
+
 def test_a_pod_that_gets_on_is_reported_with_the_next_period() -> None:
     bound = {**RUNNING, "status": {"phase": "Pending"}}
     owner, triggers = settled(node("n0"), group("g", phase="Running"), bound)
