@@ -93,9 +93,11 @@ def withdrawals(state: ClusterState) -> Iterator[KeepOrder]:
 
 
 def _waits(state: ClusterState, claimant: str) -> bool:
-    """Whether the job *claimant* ("namespace/name") has a pod that waits."""
+    """Whether the job *claimant* ("namespace/name") needs room yet: to start, or what is kept for it."""
     job = state.jobs.named(claimant)
-    return job is not None and job.group is not None and bool(job.pending)
+    if job is None or job.group is None or not job.pending:
+        return False
+    return job.standing < job.min_member or not job.pending.isdisjoint(state.tasks.nominated)
 
 
 def _task(state: ClusterState, key: str, uid: str) -> int | None:

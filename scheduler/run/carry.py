@@ -32,7 +32,6 @@ from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.resources import Ints
 from volcano_py.scheduler.model.tasks import NOWHERE
-from volcano_py.scheduler.outcomes import withdrawals
 from volcano_py.scheduler.run.claims import Claims
 from volcano_py.scheduler.run.owner import Known, Owner
 
@@ -86,7 +85,6 @@ class Carrier:
         return [
             *self._binds(state, result.decisions, owner.claims, now),
             *self._evictions(state, result.decisions),
-            *withdrawals(state),
             *self._nominations(state),
             *self._groups(state, result.pod_groups, number, now),
             *self._refusals(state, result),

@@ -20,6 +20,7 @@ from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictFaile
 from volcano_py.scheduler.engine import CycleResult
 from volcano_py.scheduler.framework.decision import Kind
 from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
+from volcano_py.scheduler.outcomes import withdrawals
 from volcano_py.scheduler.run.carry import Carrier
 from volcano_py.scheduler.run.journal import Beginning, Journal
 from volcano_py.scheduler.run.memory import memory_of
@@ -123,6 +124,8 @@ class Worker:
         if given.leads and given.changes:
             orders += self._carrier.problems(self.owner.engine.state, self.owner.known)
         turn = self._cycle_if_due(given, orders, mattered=mattered)
+        if given.leads:  # not with cycles alone: who is gone makes none due
+            turn.orders.extend(withdrawals(self.owner.engine.state))
         self._write_journal()
         return turn
 

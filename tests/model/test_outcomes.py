@@ -148,6 +148,15 @@ def test_an_eviction_is_withdrawn_when_its_claimant_needs_it_no_more() -> None:
     assert list(withdrawals(made.state)) == []
 
 
+def test_who_has_started_and_has_no_room_kept_needs_no_eviction() -> None:
+    made, low = evicting()
+    made.apply(noted(low, **{"volcano-py.io/evicted-for": "ml/high"}))
+    made.apply(pod("high", "high", "4", on="n9", priority=10))
+    made.apply(pod("more", "high", "9", priority=10))
+    made.cycle(2000.0)
+    assert [order.name for order in withdrawals(made.state)] == ["low"]
+
+
 def test_an_eviction_for_nobody_is_not_withdrawn() -> None:
     made, low = evicting()
     made.apply(noted(low, **{"volcano-py.io/evicted-for": ""}))

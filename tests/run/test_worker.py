@@ -15,6 +15,7 @@ from volcano_py.scheduler.cluster.orders import (
     BindOrder,
     EvictOrder,
     GroupOrder,
+    KeepOrder,
     NominateOrder,
     Order,
     ProblemOrder,
@@ -225,3 +226,45 @@ def test_a_fault_in_a_cycle_is_reported_and_the_next_one_decides(monkeypatch: py
     assert of(broken.orders, BindOrder) == []
     assert broken.due.now
     assert len(of(turn(made, 2.0).orders, BindOrder)) == 1
+
+
+MARKS = {"volcano-py.io/evicted-for": "ml/high"}
+GONE = (("Pod", "ml/high"), ("PodGroup", "ml/high"))
+
+
+def under_notice(*, marked: bool = True) -> Worker:
+    """Pod ``low`` is told that it has to go for ``high``; *marked*: the server has shown it so."""
+    made = worker(EvictionStyle(notice_s=60.0))
+    low = (group("low"), pod("low", "low", "4", on="n0"))
+    high = (group("high", priorityClassName="high"), pod("high", "high", "4", priorityClassName="high"))
+    turn(made, 1.0, {**HIGH, "value": 10}, node("n0", cpu="4"), *low, *high)
+    if marked:
+        turn(made, 2.0, pod("low", "low", "4", on="n0", annotations=MARKS))
+    return made
+
+
+def test_an_eviction_under_notice_is_withdrawn_as_soon_as_its_claimant_is_gone() -> None:
+    made = under_notice()
+    assert not of(turn(made, 2.1).orders, KeepOrder)
+    kept = of(turn(made, 2.2, *(deletion_of(key) for key in GONE)).orders, KeepOrder)
+    assert [order.name for order in kept] == ["low"]  # type: ignore[union-attr]
+
+
+def test_an_eviction_is_withdrawn_too_if_its_marks_are_seen_after_its_claimant_is_gone() -> None:
+    made = under_notice(marked=False)
+    turn(made, 3.0, *(deletion_of(key) for key in GONE))
+    turn(made, 4.0)
+    kept = of(turn(made, 4.1, pod("low", "low", "4", on="n0", annotations=MARKS)).orders, KeepOrder)
+    assert [order.name for order in kept] == ["low"]  # type: ignore[union-attr]
+
+
+def test_a_standby_withdraws_nothing() -> None:
+    made = under_notice()
+    assert turn(made, 2.2, *(deletion_of(key) for key in GONE), leads=False).orders == []
+
+
+def test_an_eviction_under_notice_is_withdrawn_when_its_claimant_starts_elsewhere() -> None:
+    made = under_notice()
+    orders = turn(made, 3.0, node("n1", cpu="4")).orders
+    assert [order.node for order in of(orders, BindOrder)] == ["n1"]  # type: ignore[union-attr]
+    assert [order.name for order in of(orders, KeepOrder)] == ["low"]  # type: ignore[union-attr]
