@@ -188,8 +188,9 @@ class _Reader:
 
     def _actions(self, value: object) -> tuple[str, ...]:
         if not isinstance(value, str) or not value.strip():
-            example = '"allocate, backfill"'
-            self.faults.append(f"actions: must be names with commas, such as {example}, not {shown(value)}")
+            rule = 'names with commas, such as "enqueue, allocate, backfill"'
+            fault = f"is required: {rule}" if value is None else f"must be {rule}, not {shown(value)}"
+            self.faults.append(f"actions: {fault}")
             return ()
         names = tuple(name.strip() for name in value.split(",") if name.strip())
         for name in names:

@@ -119,7 +119,7 @@ def test_all_faults_at_once_each_with_key_value_and_known_names() -> None:
     [
         ("", "the configuration: must be a mapping, not null"),
         ("- a", "the configuration: must be a mapping, not a list"),
-        ("tiers: []", 'actions: must be names with commas, such as "allocate, backfill", not null'),
+        ("tiers: []", 'actions: is required: names with commas, such as "enqueue, allocate, backfill"'),
         ("actions: [allocate]", "not a list"),
         ("actions: allocate\n1: x", "1: unknown key"),
         ("actions: 'a", "the configuration is not YAML"),
