@@ -46,7 +46,12 @@ def bench(
     profile: Annotated[bool, typer.Option("--profile", help="Name the largest costs of each shape.")] = False,
     config: Annotated[Path | None, typer.Option("--config", help="Other scheduler configuration.")] = None,
     folder: Annotated[
-        Path, typer.Option("--shapes", help="Folder with shapes.csv, targets.csv.")
+        Path,
+        typer.Option(
+            "--shapes",
+            help="Folder with shapes.csv, targets.csv.",
+            show_default="benchmarks of the project",
+        ),
     ] = BENCHMARKS,
     to: Annotated[Path, typer.Option("--to", help="Where the results go as JSON.")] = Path(
         "build/bench.json"

@@ -13,8 +13,8 @@ import typer
 from volcano_py.cli.lazy import LazyGroup
 
 COMMANDS: Final = {
-    "scheduler": ("volcano_py.cli.scheduler:scheduler", "Schedule the pods of a cluster."),
-    "controller": ("volcano_py.cli.controller:controller", "Make PodGroups, keep queues."),
+    "scheduler": ("volcano_py.cli.scheduler:scheduler", "Schedule the pods of a cluster (a component)."),
+    "controller": ("volcano_py.cli.controller:controller", "Make PodGroups, keep queues (a component)."),
     "plan": ("volcano_py.cli.plan:plan", "What the scheduler would do with manifests, and why."),
     "simulate": ("volcano_py.cli.simulate:app", "Replay a published trace through the engine."),
     "bench": ("volcano_py.cli.bench:bench", "Time decisions on known shapes of clusters."),
@@ -40,9 +40,11 @@ app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="rich", p
 
 @app.callback()
 def top() -> None:
-    """volcano-py: a batch scheduler for Kubernetes, off-line.
+    """volcano-py: a batch scheduler for Kubernetes.
 
-    Example: [bold]volcano-py plan -f examples/sharing[/bold]
+    To try it: [bold]volcano-py demo[/bold], [bold]volcano-py playground[/bold].
+    Without a cluster: [bold]volcano-py plan -f examples/sharing[/bold].
+    What a cluster holds, and why: [bold]vcctl-py --help[/bold].
     """
 
 

@@ -59,13 +59,15 @@ def print_plan(report: Data, console: Console, *, wide: bool = False) -> None:
         console: where to; its width is kept.
         wide: list every bind and every waiting pod.
     """
+    if not report["podGroups"] and not report["decisions"] and report.get("errors"):
+        report = {**report, "queues": ()}  # nothing came in: a table of empty queues would hide that
     sections = [
         ("Starts", _binds(report, wide=wide)),
-        ("Room kept", _reservations(report)),
+        ("Room kept, for when the pods that are leaving are gone", _reservations(report)),
         ("Evictions", _evictions(report)),
         ("Queues", queue_table(report["queues"], plain=console.options.ascii_only)),
         ("Pod groups", _groups(report["podGroups"])),
-        ("Waiting", _pending(report["pending"], wide=wide)),
+        ("Waiting", _pending(_without_room(report), wide=wide)),
         ("Errors", _faults(report.get("errors", ()), "red")),
         ("Warnings", _faults(report.get("warnings", ()), "yellow")),
     ]
@@ -115,12 +117,23 @@ def _by_group(binds: list[Data]) -> RenderableType:
     return Group(*lines, Text("(-o wide lists every pod)", "dim"))
 
 
-def _reservations(report: Data) -> RenderableType | None:
-    kept = [
+def _kept(report: Data) -> list[Data]:
+    """Promises of room that the last cycle left."""
+    return [
         decision
         for decision in report["decisions"]
         if decision["kind"] == "pipeline" and decision["cycle"] == report["cycles"]
     ]
+
+
+def _without_room(report: Data) -> dict[str, Data]:
+    """Pods that wait and have no room promised: those with room are told of above."""
+    kept = {decision["pod"] for decision in _kept(report)}
+    return {pod: refusal for pod, refusal in report["pending"].items() if pod not in kept}
+
+
+def _reservations(report: Data) -> RenderableType | None:
+    kept = _kept(report)
     if not kept:
         return None
     table = _table("POD", "NODE", "CARDS", "BY")

@@ -1,8 +1,8 @@
-"""Queues as a table with bars: what each holds, against what it deserves and what it may reach."""
+"""Queues as a table with bars: what each holds, against what it is entitled to and what it may reach."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich import box
@@ -10,17 +10,21 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from volcano_py.cli.card_lines import amount, lines
 from volcano_py.crds.quantity import to_base
 
 Data = Mapping[str, Any]
 BAR: Final = 10
-"""Cells of a bar; the whole is the queue's max, or what it deserves or holds where that is more."""
+"""Cells of a bar; the whole is the queue's max, or its entitlement or what it holds where that is more."""
 BLOCKS: Final = ("█", "░", "│")
-"""Held, free, and the mark of what is deserved."""
+"""Held, free, and the mark of the entitlement."""
 ASCII: Final = ("#", ".", "|")
+_KEYS: Final = ("allocated", "deserved", "entitlement", "max")
+"""Of a queue's data, in the order of the columns. More than its entitlement is borrowed."""
+_BAR_KEYS: Final = ("allocated", "entitlement", "max")
 
 
-def queue_table(queues: list[Data], *, plain: bool = False) -> Table | None:
+def queue_table(queues: Sequence[Data], *, plain: bool = False) -> Table | None:
     """One block a queue, one line a resource it holds, deserves or is limited in; idle queues are short.
 
     Args:
@@ -32,7 +36,7 @@ def queue_table(queues: list[Data], *, plain: bool = False) -> Table | None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim")
     for column in ("QUEUE", "RESOURCE", "USE"):
         table.add_column(column, overflow="fold")
-    for column in ("HOLDS", "DESERVES", "MAX"):
+    for column in ("HOLDS", "DESERVES", "ENTITLED", "MAX"):
         table.add_column(column, justify="right", overflow="fold")
     for queue in queues:
         _block(table, queue, ASCII if plain else BLOCKS)
@@ -41,21 +45,20 @@ def queue_table(queues: list[Data], *, plain: bool = False) -> Table | None:
 
 def _block(table: Table, queue: Data, signs: tuple[str, str, str]) -> None:
     name = Text.assemble((queue["name"], "bold"), _state(queue))
-    resources = _resources(queue)
+    resources = lines(_resources(queue))
     if not resources:
-        table.add_row(name, "", "", "-", "-", "-")
-    for place, resource in enumerate(resources):
-        holds, deserves, most = (queue[key].get(resource) for key in ("allocated", "deserved", "max"))
+        table.add_row(name, "", "", "-", "-", "-", "-")
+    for place, (resource, label) in enumerate(resources.items()):
+        holds, owns, most = (_base(resource, queue[key].get(resource)) for key in _BAR_KEYS)
         over = resource in queue["over"]
-        amounts = _base(resource, holds) or 0, _base(resource, deserves) or 0, _base(resource, most) or 0
-        style = "yellow" if over else "green" if amounts[0] else "dim"
+        style = "yellow" if over else "green" if holds else "dim"
+        told = [_told(label, resource, queue[key].get(resource)) for key in _KEYS]
         table.add_row(
             name if place == 0 else "",
-            escape(resource),
-            Text(usage_bar(*amounts, signs), style),
-            Text(holds or "0", "yellow" if over else ""),
-            deserves or "-",
-            most or "-",
+            escape(label),
+            Text(usage_bar(holds, owns, most, signs), style),
+            Text("0" if told[0] == "-" else told[0], "yellow" if over else ""),
+            *told[1:],
         )
     if queue["problem"]:
         table.add_row("", Text(queue["problem"], "red"))
@@ -99,5 +102,9 @@ def _resources(queue: Data) -> list[str]:
     return [resource for resource in told if resource != "pods" or "pods" in queue["max"]]
 
 
-def _base(resource: str, amount: str | None) -> int | None:
-    return None if amount is None else to_base(resource, amount)
+def _told(label: str, resource: str, text: str | None) -> str:
+    return "-" if text is None else amount(label, resource, text)
+
+
+def _base(resource: str, text: str | None) -> int:
+    return 0 if text is None else to_base(resource, text)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from volcano_py.cli.main import COMMANDS, app
 
+ROOT = Path(__file__).parents[2]
 HEAVY = ("numpy", "matplotlib", "pydantic", "volcano_py.scheduler.engine", "volcano_py.simulator.planning")
 
 
@@ -27,6 +29,7 @@ def test_every_command_has_help_of_its_own(name: str) -> None:
     result = CliRunner().invoke(app, [name, "--help"])
     assert result.exit_code == 0, result.output
     assert f" {name} " in result.stdout
+    assert str(ROOT) not in result.stdout.translate(dict.fromkeys(map(ord, " │\n")))
 
 
 def test_an_unknown_command_is_told() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tests.clusters import engine, group, node, pod, queue
 from volcano_py.cli.output import dump, print_plan
-from volcano_py.cli.queue_bars import usage_bar
+from volcano_py.cli.queue_bars import queue_table, usage_bar
 from volcano_py.simulator.report import plan_report
 
 NOW = 1_767_225_600.0
@@ -172,11 +172,41 @@ def line(text: str, start: str) -> str:
     return words(found)
 
 
-def test_queues_show_what_they_hold_deserve_and_may_reach() -> None:
+def test_queues_show_what_they_hold_deserve_are_entitled_to_and_may_reach() -> None:
     text = printed(planned())
-    assert line(text, "team-a") == "team-a cpu ███│██████ 3 1 -"
-    assert line(text, "team-b") == "team-b cpu ░░░░░░░░░░ 0 3 3"
+    assert line(text, "team-a") == "team-a cpu ███│██████ 3 1 1 -"
+    assert line(text, "team-b") == "team-b cpu ░░░░░░░░░░ 0 3 3 3"
     assert "parent queue nowhere does not exist" in words(text)
+
+
+def test_cards_have_one_line_a_measure_with_units() -> None:
+    held = {"nvidia.com/gpumem": "96k", "nvidia.com/gpu": "2", "volcano.sh/vgpu-memory": "96k"}
+    entitled = {"nvidia.com/gpumem": "218453333m", "nvidia.com/gpu": "26666m"}
+    one = {"name": "a", "state": "Open", "parent": "", "problem": "", "max": {}, "deserved": {}, "over": {}}
+    table = queue_table([{**one, "allocated": held, "entitlement": entitled}])
+    assert table is not None
+    console = Console(file=io.StringIO(), width=100)
+    console.print(table)
+    rows = [words(row) for row in console.file.getvalue().splitlines()[2:]]  # type: ignore[attr-defined]
+    assert rows == ["a card memory █████░░░░░ 96000Mi - 213.33Gi -", "nvidia.com/gpu █░░░░░░░░░ 2 - 26.7 -"]
+
+
+def test_pods_with_room_promised_are_told_of_once() -> None:
+    kept = bind("ml/a", "n7", kind="pipeline")
+    text = printed(report(decisions=[kept], pending={"ml/a": waiting("promised"), "ml/b": waiting("full")}))
+    assert text.count("ml/a") == 1
+    assert "n7" in line(text, "ml/a")
+    assert "1 pod: ml/b full" in words(text)
+    assert "2 waiting" in text
+
+
+def test_where_nothing_could_be_read_only_that_is_told() -> None:
+    errors = [{"file": "nope.yaml", "line": 0, "message": "there is no such file or folder"}]
+    queues = planned()["queues"]
+    text = printed(report(queues=queues, errors=errors))
+    assert "QUEUE" not in text
+    assert "nope.yaml: there is no such file or folder" in text
+    assert "QUEUE" in printed(report(queues=queues))
 
 
 def test_groups_show_phase_and_pods() -> None:

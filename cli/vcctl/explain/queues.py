@@ -12,10 +12,12 @@ from volcano_py.cli.vcctl.snapshot import Outlook, Snapshot
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import COMPLETED
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
 from volcano_py.scheduler.model.resources import PODS, UNLIMITED, Ints, Mask
+from volcano_py.scheduler.model.wording import amounts_text
 from volcano_py.simulator.reasons import waiting_reason
 
 SHOWN: Final = 10
@@ -128,21 +130,19 @@ def _notes(seen: Snapshot, ahead: Outlook, queue: Queue) -> list[str]:
     idle[PODS] = over[PODS] = 0
     notes = []
     if (over > 0).any():
-        notes.append(f"it has borrowed {_amounts(state.vocabulary.text(over))}, which others may take back")
+        notes.append(f"it has borrowed {_amounts(state, over)}, which others may take back")
     guarantee = state.queues.guarantee[queue.row]
     lent = (
         idle if queue.lend_min else np.where(guarantee > held, np.maximum(entitlement - guarantee, 0), idle)
     )
     lent = np.minimum(lent, idle)
     if (lent > 0).any():
-        notes.append(
-            f"of its entitlement {_amounts(state.vocabulary.text(lent))} is idle and may be borrowed"
-        )
+        notes.append(f"of its entitlement {_amounts(state, lent)} is idle and may be borrowed")
     kept = idle - lent
     if (kept > 0).any():
-        notes.append(f"{_amounts(state.vocabulary.text(kept))} is idle and held for it")
+        notes.append(f"{_amounts(state, kept)} is idle and held for it")
     return notes
 
 
-def _amounts(text: dict[str, str]) -> str:
-    return ", ".join(f"{amount} {name}" for name, amount in text.items())
+def _amounts(state: ClusterState, vector: Ints) -> str:
+    return amounts_text(state, state.vocabulary.amounts(vector))

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from volcano_py.cli.card_lines import amount, lines
 from volcano_py.cli.vcctl.tables import out
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.refusal import Refusal
@@ -73,7 +74,7 @@ def tell(story: Story) -> None:
     _section("Did you mean", story.near_misses)
     _section("In line", _line(story.line))
     _section("Estimated start", [story.estimate["text"]] if story.estimate else [])
-    _section("Limits", [_limit(one) for one in story.limits])
+    _section("Limits", _limits(story.limits))
     _section("Evictions", story.evictions)
     _section("Notes", story.notes)
     if story.configuration:
@@ -109,6 +110,13 @@ def _line(line: dict[str, Any]) -> list[str]:
     return told
 
 
-def _limit(one: dict[str, str]) -> str:
-    parts = [f"{key} {one[key]}" for key in ("holds", "entitlement", "max") if key in one]
-    return f"queue {one['queue']}, {one['resource']}: {', '.join(parts)}"
+def _limits(limits: list[dict[str, str]]) -> list[str]:
+    """One line a queue and resource; cards under one name."""
+    labels = lines(one["resource"] for one in limits)
+    return [_limit(one, labels[one["resource"]]) for one in limits if one["resource"] in labels]
+
+
+def _limit(one: dict[str, str], label: str) -> str:
+    keys = [key for key in ("holds", "entitlement", "max") if key in one]
+    parts = [f"{key} {amount(label, one['resource'], one[key])}" for key in keys]
+    return f"queue {one['queue']}, {label}: {', '.join(parts)}"
