@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 import typer
 from rich.text import Text
 
+from volcano_py.cli.card_lines import amount, lines
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.queue_bars import ASCII, BLOCKS, queue_table, usage_bar
 from volcano_py.cli.vcctl.cluster import Cluster, run
@@ -15,9 +16,10 @@ from volcano_py.cli.vcctl.flags import ONE, Flags, verb
 from volcano_py.cli.vcctl.live_config import SchedulerConf
 from volcano_py.cli.vcctl.snapshot import snapshot
 from volcano_py.cli.vcctl.tables import Column, out, print_data, print_rows, say, table
-from volcano_py.crds.quantity import format_base
+from volcano_py.crds.quantity import format_base, units_per_one
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.wording import NOUNS
 from volcano_py.simulator.report import queue_report
 
 Data = dict[str, Any]
@@ -101,24 +103,30 @@ def node_usage(engine: Engine) -> list[Data]:
     told = []
     for name in sorted(name for name, row in nodes.index.items() if nodes.live[row]):
         row = nodes.index[name]
-        columns = [c for c in range(len(names)) if nodes.allocatable[row, c] > 0 or nodes.used[row, c] > 0]
+        used = dict(zip(names, nodes.used[row].tolist(), strict=False)) | _cards_used(state, row)
+        has = dict(zip(names, nodes.allocatable[row].tolist(), strict=False))
+        known = [each for each in names if has[each] > 0 or used[each] > 0]
         told.append(
             {
                 "name": name,
                 "state": _node_state(state, row),
-                "used": {names[c]: format_base(names[c], int(nodes.used[row, c])) for c in columns},
-                "allocatable": {
-                    names[c]: format_base(names[c], int(nodes.allocatable[row, c])) for c in columns
-                },
-                "percent": {
-                    names[c]: round(
-                        100 * float(nodes.used[row, c]) / max(int(nodes.allocatable[row, c]), 1), 1
-                    )
-                    for c in columns
-                },
+                "used": {each: format_base(each, used[each]) for each in known},
+                "allocatable": {each: format_base(each, has[each]) for each in known},
+                "percent": {each: round(100 * used[each] / max(has[each], 1), 1) for each in known},
             }
         )
     return told
+
+
+def _cards_used(state: ClusterState, row: int) -> dict[str, int]:
+    """What is taken of the cards of node *row*, under all names that it offers them by, in base units.
+
+    Pods need not ask for memory or cores to get them: a whole card has both.
+    """
+    if not state.cards.specs.get(row):
+        return {}
+    taken = {part: int(getattr(state.cards, f"used_{part}")[row].sum()) for part in NOUNS}
+    return {name: taken[part] * units_per_one(name) for name, part in state.card_source.measures.items()}
 
 
 def _node_state(state: ClusterState, row: int) -> str:
@@ -131,19 +139,21 @@ def node_columns(nodes: Sequence[Data]) -> list[Column]:
     """Columns of the table: the common resources, then every other one that some node has."""
     others = sorted({name for node in nodes for name in node["used"]} - {"cpu", "memory", "pods"})
     columns = [Column("Name", lambda node: node["name"]), Column("State", lambda node: node["state"])]
-    return [*columns, *(_column(name) for name in ("cpu", "memory", "pods", *others))]
+    told = lines(("cpu", "memory", "pods", *others))
+    return [*columns, *(_column(label, name) for name, label in told.items())]
 
 
-def _column(resource: str) -> Column:
-    return Column(resource, lambda node: _of(node, resource))
+def _column(label: str, resource: str) -> Column:
+    return Column(label, lambda node: _of(node, label, resource))
 
 
-def _of(node: Data, name: str) -> str | Text:
+def _of(node: Data, label: str, name: str) -> str | Text:
     """``3/8 (37 %)``; more than half full in colour."""
     if name not in node["used"]:
         return "-"
     percent = node["percent"][name]
-    text = f"{node['used'][name]}/{node['allocatable'][name]} ({percent:.0f} %)"
+    used, has = (amount(label, name, node[key][name]) for key in ("used", "allocatable"))
+    text = f"{used}/{has} ({percent:.0f} %)"
     style = "red" if percent >= 95 else "yellow" if percent >= 70 else ""
     return Text(text, style) if style else text
 

@@ -47,6 +47,15 @@ def test_why_a_gang_waits_and_when_it_starts(person: Person) -> None:
     assert "has node n0" in person.says("explain", "pod", "busy-0", *here)
 
 
+def test_a_group_that_runs_in_part_is_told_when_the_rest_may_start(person: Person) -> None:
+    person.cluster.nodes(1)
+    running(person, "some", "n0", "default", "7", activeDeadlineSeconds=3600)
+    person.cluster.create(objects.pod(person.space, "some-1", group="some", cpu="7"))
+    told = person.data("explain", "podgroup", "some", "-n", person.space)
+    assert told["verdict"].endswith("1 run, 1 wait")
+    assert 3000 < told["estimate"]["inSeconds"] <= 3600
+
+
 def test_names_that_nobody_has_are_answered_with_near_ones(person: Person) -> None:
     person.cluster.nodes(1, labels={"zone": "east"})
     asks = {"requests": {"cpuu": "1"}, "nodeSelector": {"zone": "eest"}}
@@ -181,6 +190,15 @@ def test_who_holds_what(person: Person) -> None:
     running(person, "a", "n0", "lab", "2", annotations=record, requests=asks)
     row = person.rows("top", "nodes")[0]
     assert row[:3] == ["n0", "Ready", "2/8"]
+    used = person.data("top", "nodes")["nodes"][0]["used"]
+    assert (used["nvidia.com/gpumem"], used["volcano.sh/vgpu-memory"], used["nvidia.com/gpucores"]) == (
+        "4096",
+        "4096",
+        "25",
+    )
+    head = person.says("top", "nodes").splitlines()[0]
+    assert "card memory" in head
+    assert "vgpu" not in head
     cards = person.data("top", "cards")["cards"]
     assert [(card["card"], card["usedMemoryMiB"], card["usedCores"]) for card in cards] == [
         (0, 0, 0),

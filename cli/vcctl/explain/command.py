@@ -85,7 +85,8 @@ def explain_group(
         story = group_story(seen, ahead, job)
         story.evictions = await told_by_events(cluster, cluster.namespace, name)
         if story.reasons and not no_estimate:
-            await _estimate(cluster, seen, story, lambda engine: _whole(engine, key))
+            started = _nobody_waits if _whole(seen.engine, key) else _whole
+            await _estimate(cluster, seen, story, lambda engine: started(engine, key))
         _print(flags, story)
 
     run(flags, work)
@@ -127,6 +128,12 @@ def _runs(engine: Engine, pod: str) -> bool:
 def _whole(engine: Engine, group: str) -> bool:
     job = engine.state.jobs.named(group)
     return job is not None and job.ready() >= max(job.min_member, 1)
+
+
+def _nobody_waits(engine: Engine, group: str) -> bool:
+    """What is asked of a group that has started: when do the others of its pods?"""
+    job = engine.state.jobs.named(group)
+    return job is not None and not job.pending
 
 
 def _print(flags: Flags, story: Story) -> None:

@@ -125,7 +125,7 @@ def _group_verdict(seen: Snapshot, ahead: Outlook, job: Job) -> str:
     )
     standing = job.standing - starts
     parts = [f"{job.phase}, needs {job.min_member} pods, has {len(job.tasks)}"]
-    for count, text in ((standing, "stand"), (starts, "start in the next cycle"), (len(job.pending), "wait")):
+    for count, text in ((standing, "run"), (starts, "start in the next cycle"), (len(job.pending), "wait")):
         if count:
             parts.append(f"{count} {text}")
     finished = job.count(Status.SUCCEEDED) + job.count(Status.FAILED)
