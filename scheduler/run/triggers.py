@@ -178,7 +178,7 @@ class Pace:
 
     REST: Final = 4.0
     """Seconds of rest for each second of processor time that the last cycle took."""
-    LONGEST_REST_S: Final = 0.05
+    LONGEST_REST_S: Final = 0.07
     """Bound of what a change waits behind others that did not matter; a tenth of a second is promised."""
 
     def __init__(self, *, gather_s: float, longest_s: float) -> None:

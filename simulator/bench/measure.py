@@ -17,6 +17,7 @@ from volcano_py.crds.schedulerconfig import load_scheduler_config
 from volcano_py.scheduler.decoding import decode_object
 from volcano_py.scheduler.engine import CycleResult, Engine
 from volcano_py.scheduler.model.jobs import Job
+from volcano_py.scheduler.run import collector
 from volcano_py.simulator.bench.course import Course, Outcome, Step
 from volcano_py.simulator.bench.manifests import NOW, Document
 
@@ -67,8 +68,7 @@ def measure(
 ) -> Measurement:
     """Run *course* once.
 
-    The garbage collector runs as it does by default; what is loaded before the measured part is
-    frozen out of it, as a scheduler would do after its first sync.
+    The garbage collector is set before the measured part as the scheduler sets it after its first sync.
 
     Args:
         course: what to run.
@@ -100,8 +100,7 @@ def _measured_step(
     began = process_time()
     objects = _decoded(step)
     measurement.decode_cpu_s += process_time() - began
-    gc.collect()
-    gc.freeze()
+    collector.settle()
     with _watched(watch):
         wall, cpu = perf_counter(), process_time()
         problems = engine.state.upsert_all(objects)
