@@ -89,7 +89,8 @@ def refusal_of(pod: Document) -> str:
 def eviction_table(events: Iterable[Document]) -> RenderableType:
     """Who was evicted, for whom, and by which rule, from the events that say so."""
     table = _table("EVICTED", "WHY")
-    for event in sorted(events, key=lambda event: event["involvedObject"]["name"]):
+    of_pods = (event for event in events if event["involvedObject"]["kind"] == "Pod")
+    for event in sorted(of_pods, key=lambda event: str(event["involvedObject"]["name"])):
         about = event["involvedObject"]
         why = event["message"].partition(" (lost:")[0]
         table.add_row(Text(f"{about['namespace']}/{about['name']}", "red"), escape(why))

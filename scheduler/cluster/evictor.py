@@ -154,10 +154,17 @@ class Evictor:
         body = marked(work.order, work.deadline, self._clock())
         await self._patch(work.order, body)
         work.marked, work.tries, work.since = True, 0, None
+        self._tell_why(work)
+        self.lane.put(work)
+
+    def _tell_why(self, work: EvictWork) -> None:
+        """An event on the pod, and one on its group, which outlives it."""
         order = work.order
         when = f"; due at {format_time(work.deadline)}" if order.notice_s > 0 else ""
-        self._note(order.subject, Note("Evict", sentence(order) + when, warning=True, action="Evicting"))
-        self.lane.put(work)
+        why = sentence(order) + when
+        self._note(order.subject, Note("Evict", why, warning=True, action="Evicting"))
+        if order.group is not None:
+            self._note(order.group, Note("Evict", f"pod {order.name}: {why}", warning=True, action="Evicting"))
 
     async def _evict(self, work: EvictWork) -> None:
         order = work.order

@@ -126,6 +126,7 @@ class EvictOrder(PodOrder):
         delete: a plain delete, which no disruption budget can refuse.
         deadline: epoch seconds at which it is due, where the pod carries its notice already
             (``due_eviction``).
+        group: the pod's PodGroup, which is told of it too.
     """
 
     reason: str = ""
@@ -136,6 +137,7 @@ class EvictOrder(PodOrder):
     notice_s: float = 0.0
     delete: bool = False
     deadline: float | None = None
+    group: Subject | None = None
 
 
 @dataclass(frozen=True, slots=True)

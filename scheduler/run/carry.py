@@ -133,7 +133,7 @@ class Carrier:
     def _evictions(self, state: ClusterState, decisions: Iterable[Decision]) -> Iterator[Order]:
         for decision in decisions:
             if decision.kind == "evict":
-                pod, _ = _pod_of(state, decision.pod)
+                pod, task = _pod_of(state, decision.pod)
                 yield EvictOrder(
                     pod.metadata.namespace,
                     pod.metadata.name,
@@ -144,6 +144,7 @@ class Carrier:
                     action=decision.action,
                     notice_s=self._style.notice_s,
                     delete=self._style.delete,
+                    group=_group_subject(state, task),
                 )
 
     def _nominations(self, state: ClusterState) -> Iterator[Order]:
@@ -237,6 +238,14 @@ def _pod_of(state: ClusterState, key: str) -> tuple[Pod, int]:
 def _group_of(state: ClusterState, task: int) -> str:
     row = int(state.tasks.job[task])
     return "" if row == NOWHERE else state.jobs[row].key
+
+
+def _group_subject(state: ClusterState, task: int) -> Subject | None:
+    row = int(state.tasks.job[task])
+    group = None if row == NOWHERE else state.jobs[row].group
+    if group is None:
+        return None
+    return Subject("PodGroup", state.jobs[row].namespace, state.jobs[row].name, group.metadata.uid)
 
 
 def _record(state: ClusterState, pod: Pod, decision: Decision, now: float) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster import evictor as evictor_module
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.notices import MARKS, due_eviction, marked
-from volcano_py.scheduler.cluster.orders import EvictDone, EvictFailed, EvictOrder, KeepOrder
+from volcano_py.scheduler.cluster.orders import EvictDone, EvictFailed, EvictOrder, KeepOrder, Subject
 from volcano_py.scheduler.cluster.writer import Writer
 from volcano_py.scheduler.model.kube.objects import Pod, decode
 
@@ -65,6 +65,17 @@ def test_an_evicted_pod_says_for_whom_by_which_rule_and_what_is_lost(tmp_path: P
     assert condition["message"] == "evicted for ns/g by reclaim: queue a is over (lost: 8 cpu-seconds)"
     (event,) = events(server)
     assert (event["reason"], event["regarding"]["name"], event["type"]) == ("Evict", "a", "Warning")
+
+
+def test_the_group_is_told_of_its_evicted_pods(tmp_path: Path) -> None:
+    server = PodServer()
+    group = Subject("PodGroup", "ns", "team", "uid-team")
+    for name in ("a", "b"):
+        server.pod(name)
+    run(tmp_path, server, submit(*(evict(name, group=group) for name in ("a", "b"))))
+    told = [each["note"] for each in events(server) if each["regarding"]["kind"] == "PodGroup"]
+    why = "evicted for ns/g by reclaim: queue a is over (lost: 8 cpu-seconds)"
+    assert sorted(told) == [f"pod a: {why}", f"pod b: {why}"]
 
 
 def test_the_marks_stand_on_the_pod_before_it_is_evicted(tmp_path: Path) -> None:

@@ -83,9 +83,10 @@ def test_lent_capacity_is_taken_back(cluster: Cluster) -> None:
     cluster.create(*objects.gang(cluster.space, "owner", 3, queue="lender"))
     cluster.wait_bound(3, "owner")
     assert len(cluster.bound("b")) == 5
-    evicted = cluster.events("Evict")
-    assert len(evicted) == 3
-    assert all("owner" in event["message"] or "owner" in str(event) for event in evicted)
+    for kind in ("Pod", "PodGroup"):
+        evicted = [each for each in cluster.events("Evict") if each["involvedObject"]["kind"] == kind]
+        assert len(evicted) == 3
+        assert all(f"evicted for {cluster.space}/owner" in event["message"] for event in evicted)
     cluster.assert_sound()
 
 

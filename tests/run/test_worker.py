@@ -140,6 +140,8 @@ def test_an_eviction_says_for_whom_and_why_and_the_claimant_keeps_the_room() -> 
         True,
     )
     assert eviction.reason
+    assert eviction.group is not None
+    assert (eviction.group.kind, eviction.group.key) == ("PodGroup", f"ml/{eviction.name[:-2]}")
     assert eviction.lost
     (kept,) = of(orders, NominateOrder)
     assert isinstance(kept, NominateOrder)

@@ -101,6 +101,25 @@ def test_explain_says_what_the_scheduler_says(person: Person) -> None:
     assert condition["message"] in {one["message"] for one in told["reasons"]}
 
 
+def test_a_group_tells_who_of_it_was_evicted_for_whom(person: Person) -> None:
+    here, cluster = ("-n", person.space), person.cluster
+    cluster.nodes(1, cpu="2")
+    cluster.create(objects.priority("urgent", 1000))
+    cluster.kubelets()
+    cluster.scheduler("--no-leader-elect")
+    cluster.create(*objects.gang(person.space, "old", 2))
+    cluster.wait_bound(2, "old")
+    group, pod = objects.gang(person.space, "new", 1, cpu="2", priorityClassName="urgent")
+    group["spec"]["priorityClassName"] = "urgent"
+    cluster.create(group, pod)
+    cluster.wait_bound(1, "new")
+    cluster.until(lambda: person.data("explain", "podgroup", "old", *here).get("evictions"))
+    (told,) = person.data("explain", "podgroup", "old", *here)["evictions"]
+    assert "PodGroup old: pod old-" in told
+    assert f"evicted for {person.space}/new by preempt: " in told
+    assert "evicted for" in person.says("podgroup", "describe", "old", *here)
+
+
 def test_another_configuration_gives_another_answer(person: Person, tmp_path: Path) -> None:
     person.cluster.nodes(1)
     person.cluster.create(*objects.gang(person.space, "g", 1))

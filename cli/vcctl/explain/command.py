@@ -56,7 +56,7 @@ def explain_pod(
         key = f"{cluster.namespace}/{name}"
         scheduler = pod["spec"].get("schedulerName", DEFAULT)
         story = pod_story(seen, outlook(seen.engine, seen.now), key, scheduler)
-        story.evictions = [*written_on(pod), *await told_by_events(cluster, cluster.namespace, name)]
+        story.evictions = [*written_on(pod), *await told_by_events(cluster, cluster.namespace, "Pod", name)]
         if story.reasons and not no_estimate:
             await _estimate(cluster, seen, story, lambda engine: _runs(engine, key))
         _print(flags, story)
@@ -83,7 +83,7 @@ def explain_group(
             problems = seen.engine.state.problems.get(f"PodGroup {key}", [])
             raise CommandError(f"PodGroup {key} is not valid: {'; '.join(map(str, problems))}")
         story = group_story(seen, ahead, job)
-        story.evictions = await told_by_events(cluster, cluster.namespace, name)
+        story.evictions = await told_by_events(cluster, cluster.namespace, "PodGroup", name)
         if story.reasons and not no_estimate:
             started = _nobody_waits if _whole(seen.engine, key) else _whole
             await _estimate(cluster, seen, story, lambda engine: started(engine, key))

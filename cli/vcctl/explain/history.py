@@ -20,8 +20,8 @@ def written_on(pod: Document) -> list[str]:
     return [f"it was evicted for {notes[EVICTED_FOR]}{rule}"]
 
 
-async def told_by_events(cluster: Cluster, namespace: str, *names: str) -> list[str]:
-    """Evictions in *namespace* that events tell of, about objects called *names* or their members."""
+async def told_by_events(cluster: Cluster, namespace: str, kind: str, name: str) -> list[str]:
+    """Evictions that events on an object tell of: its own, or those of a PodGroup's pods."""
     try:
         answer = await cluster.read(
             f"/api/v1/namespaces/{namespace}/events", fieldSelector=f"reason={REASON}"
@@ -33,7 +33,12 @@ async def told_by_events(cluster: Cluster, namespace: str, *names: str) -> list[
     found = []
     for event in sorted(answer.get("items") or [], key=event_time):
         about = event.get("involvedObject") or {}
-        name = str(about.get("name", ""))
-        if name in names or any(name.startswith(f"{one}-") for one in names):
-            found.append(f"{event_age(event)} ago, {about.get('kind')} {name}: {event.get('message', '')}")
+        if (about.get("kind"), about.get("name")) == (kind, name):
+            found.append(f"{event_age(event)} ago, {kind} {name}: {event.get('message', '')}{_times(event)}")
     return found
+
+
+def _times(event: Document) -> str:
+    """How often it was told, where the server counts."""
+    count = (event.get("series") or {}).get("count") or event.get("count") or 1
+    return f" ({count} times)" if count > 1 else ""
