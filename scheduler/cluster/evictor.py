@@ -162,9 +162,10 @@ class Evictor:
         order = work.order
         when = f"; due at {format_time(work.deadline)}" if order.notice_s > 0 else ""
         why = sentence(order) + when
-        self._note(order.subject, Note("Evict", why, warning=True, action="Evicting"))
-        if order.group is not None:
-            self._note(order.group, Note("Evict", f"pod {order.name}: {why}", warning=True, action="Evicting"))
+        told = {order.subject: why, order.group: f"pod {order.name}: {why}"}
+        for subject, text in told.items():
+            if subject is not None:
+                self._note(subject, Note("Evict", text, warning=True, action="Evicting"))
 
     async def _evict(self, work: EvictWork) -> None:
         order = work.order
