@@ -13,6 +13,7 @@ from volcano_py.cli.vcctl.doctor.finding import Denied
 from volcano_py.crds.objects import KINDS
 from volcano_py.crds.schema import crd_manifest
 from volcano_py.scheduler.model.kube.times import format_time
+from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape, make_nodes
 
 # -- the registry -------------------------------------------------------------------------------
 
@@ -222,6 +223,25 @@ def test_min_resources_above_everything_are_told() -> None:
     wide = group("g", 1, "q", "Pending", minResources={"cpu": "40"})
     one = only("gangs", seen(node("n1", "16"), queue("q"), wide))
     assert "asks 40 cpu; all nodes together have 16" in one.evidence
+
+
+def cards(count: int) -> Document:
+    (made,) = make_nodes(1, NodeShape(cards=CardShape(count)))
+    return made
+
+
+def test_a_gang_of_more_whole_cards_than_there_are_is_told() -> None:
+    asks = {"requests": {"nvidia.com/gpu": "1"}}
+    one = only("gangs", seen(cards(4), queue("q"), *gang(5, **asks)))
+    assert "needs 5 pods at once; alone in the cluster it would not start" in one.evidence
+    assert "4 more would fit now" in one.evidence
+    busy = [group("r", 2, "q", "Running"), *(pod(f"r-{i}", "r", on="node-0", **asks) for i in range(2))]
+    assert found("gangs", seen(cards(4), queue("q"), *busy, *gang(4, **asks))) == []
+
+
+def test_a_gang_that_waits_for_somebody_is_not_too_large() -> None:
+    gated = gang(2, schedulingGates=[{"name": "later"}])
+    assert found("gangs", seen(node("n1", "4"), queue("q"), *gated)) == []
 
 
 # -- cards --------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from volcano_py.cli.vcctl.explain.queues import limits
 from volcano_py.cli.vcctl.explain.story import Story, reason
 from volcano_py.cli.vcctl.snapshot import Outlook, Snapshot
 from volcano_py.cli.vcctl.tables import span
+from volcano_py.crds.annotations import GROUP
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.times import format_time
-from volcano_py.scheduler.model.pods import GROUP
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
 from volcano_py.simulator.reasons import waiting_reason
 

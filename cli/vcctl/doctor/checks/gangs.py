@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from volcano_py.cli.vcctl.doctor.alone import EmptyCluster
 from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.model.cluster import ClusterState
@@ -16,15 +17,26 @@ from volcano_py.scheduler.model.resources import UNLIMITED, Ints, pad
 
 def check(evidence: Evidence) -> Iterator[Finding]:
     """One finding a PodGroup."""
-    state = evidence.engine.state
+    state, empty = evidence.engine.state, EmptyCluster(evidence)
     for job in state.jobs.live():
         waits = job.group is not None and job.phase != COMPLETED and job.ready() < job.min_member
         if waits:
-            yield from _never(state, job)
+            told = list(_never(state, job))
+            yield from told or _refused_alone(empty, job)
+
+
+def _refused_alone(empty: EmptyCluster, job: Job) -> Iterator[Finding]:
+    """What no sum tells, as of cards: the engine refuses the gang with nobody else there."""
+    refusal = empty.refusal(job) if len(job.tasks) >= job.min_member else None
+    if refusal is not None:
+        told = (
+            f"needs {job.min_member} pods at once; alone in the cluster it would not start: {refusal.message}"
+        )
+        yield Finding("error", f"PodGroup {job.key}", told, _fix(job))
 
 
 def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
-    fix = f"lower spec.minMember or what its pods ask for (PodGroup {job.key})"
+    fix = _fix(job)
     if job.tasks:
         rows = {int(state.tasks.klass[task]) for task in job.tasks}
         # The smallest of everything its pods ask: whoever needs more fits even less often.
@@ -38,6 +50,10 @@ def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
         yield from _in_queues(state, job, charge, fix)
     if job.min_resources is not None:
         yield from _minimum(state, job, fix)
+
+
+def _fix(job: Job) -> str:
+    return f"lower spec.minMember or what its pods ask for (PodGroup {job.key})"
 
 
 def _in_cluster(state: ClusterState, request: Ints) -> int:
