@@ -19,6 +19,7 @@ from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_confi
 from volcano_py.scheduler.decoding import decode_object, identity_of
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.kube.times import format_time
+from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape, make_nodes
 
 CONFIG = load_scheduler_config(DEFAULT_CONFIG)
 
@@ -41,6 +42,15 @@ def codes(story: Story) -> list[str]:
     return [one["code"] for one in story.reasons]
 
 
+def gpu_pod(name: str) -> Document:
+    return pod(name, "g", requests={"nvidia.com/gpu": "1"})
+
+
+def tainted(made: Document) -> Document:
+    taint = {"key": "team", "value": "other", "effect": "NoSchedule"}
+    return {**made, "spec": {**made.get("spec", {}), "taints": [taint]}}
+
+
 # -- ways out -----------------------------------------------------------------------------------
 
 
@@ -56,6 +66,20 @@ CASES: dict[str, tuple[list[Document], str, str]] = {
         'did you mean "train"',
     ),
     "too-few": ([group("g", 3), pod("g-0", "g")], "NotEnoughTasks", "2 more pods in the group"),
+    "no-free-card": (
+        [
+            *make_nodes(1, NodeShape(cards=CardShape(1))),
+            group("g", 2),
+            *(gpu_pod(f"g-{i}") for i in range(2)),
+        ],
+        "GangIncomplete",
+        "vcctl-py top cards",
+    ),
+    "tainted": (
+        [tainted(node("n1")), group("g", 1), pod("g-0", "g")],
+        "NodesUnfit",
+        "a toleration in the pod",
+    ),
     "too-large": ([group("g", 1), pod("g-0", "g", "9")], "NodesUnfit", "no node has that much cpu"),
     "no-such": (
         [group("g", 1), pod("g-0", "g", requests={"x.io/y": "1"})],

@@ -79,7 +79,7 @@ def _nodes(case: Case) -> list[str]:
     if refusal.missing and refusal.nearest:
         ways.append(f"{case.missing} more free on node {refusal.nearest}, or that much less asked")
     ways += [_largest(name, most) for name, most in _never(case).items()]
-    return ways
+    return [*ways, *(_BY_CHECK[check] for check in refusal.failed if check in _BY_CHECK)]
 
 
 def _largest(name: str, most: str) -> str:
@@ -148,6 +148,23 @@ def _nothing_but_time(_case: Case) -> list[str]:
 def _mend(_case: Case) -> list[str]:
     return ["mend the field that is named"]
 
+
+_BY_CHECK: Final = {
+    "CardRoom": "a card with that much free (vcctl-py top cards), or a smaller slice asked",
+    "CardSelection": "a node with such cards (vcctl-py top cards), or other cards asked",
+    "NodeUnschedulable": "a node that is opened again: kubectl uncordon NODE",
+    "NodeAffinity": "a node with the labels that the pod wants, or other ones wanted",
+    "TaintToleration": "a toleration in the pod, or the taint taken off a node",
+    "NodePorts": "a node where the host port is free, or another port",
+    "PodTopologySpread": "a wider maxSkew, or room where fewer such pods are",
+    "InterPodAffinity": "a node near the pods that it wants to be with, or a weaker rule",
+    "InterPodAntiAffinity": "a node without the pods that it avoids, or a weaker rule",
+    "ExistingPodsAntiAffinity": "a node without the pods that avoid it",
+    "NodeVolumeLimits": "a node that may attach more volumes",
+    "VolumeZone": "a node in the zone of its volumes",
+    "VolumeBinding": "a volume that fits its claims on one of the nodes: kubectl describe pvc",
+}
+"""What would help where nodes fail a check."""
 
 _BY_CODE: Final[dict[str, Callable[[Case], list[str]]]] = {
     "Held": _held,

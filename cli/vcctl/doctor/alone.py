@@ -1,0 +1,56 @@
+"""Would a gang start if it were alone in the cluster? Asked of the scheduler's own engine.
+
+Sums of resources don't tell: cards are whole or have room for slices, pods choose nodes, zones and ports. A
+gang that is refused with nobody else there waits for ever, as its nodes and its queue are now.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, annotations_of, name_of
+from volcano_py.cli.vcctl.doctor.gather import feed
+from volcano_py.crds.annotations import GROUP
+from volcano_py.scheduler.engine import Engine
+from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.model.jobs import Job
+
+WANTS_ROOM: Final = frozenset(
+    {"ClusterFull", "GangIncomplete", "NodesUnfit", "NotOffered", "QueueEntitlement", "QueueLimit"}
+)
+"""Refusals that say that there is not enough of something; others are about what somebody has to do first."""
+
+
+class EmptyCluster:
+    """The cluster of *evidence* without its pods and PodGroups."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._engine: Engine | None = None
+        self._members: dict[str, list[Document]] = {}
+
+    def refusal(self, job: Job) -> Refusal | None:
+        """Why the gang *job* finds no room there; None if it starts, or waits for something else."""
+        engine = self._engine = self._engine or self._emptied()
+        members = self._members.get(job.key, [])
+        feed(engine, members)
+        result = engine.cycle(self._evidence.now)
+        twin = engine.state.jobs.named(job.key)
+        starts = twin is None or twin.ready() >= twin.min_member
+        whole = result.job_refusals.get(job.key)
+        others = {one.reason for one in (*result.refusals.values(), whole) if one is not None} - WANTS_ROOM
+        for each in reversed(members):
+            engine.delete(str(each["kind"]), name_of(each))
+        return None if starts or others else whole
+
+    def _emptied(self) -> Engine:
+        for group in self._evidence.of("PodGroup"):
+            self._members[name_of(group)] = [group]
+        for pod in self._evidence.of("Pod"):
+            namespace, _, _ = name_of(pod).partition("/")
+            self._members.setdefault(f"{namespace}/{annotations_of(pod).get(GROUP, '')}", []).append(pod)
+        engine = Engine(self._evidence.engine.config)
+        for kind, documents in self._evidence.objects.items():
+            if kind not in ("Pod", "PodGroup"):
+                feed(engine, documents)
+        return engine
