@@ -1,15 +1,11 @@
-"""Names that objects carry, as Volcano spells them."""
+"""Names that only controllers read or give, as Volcano spells them; others are in ``crds/annotations``."""
 
 from typing import Final
 
-GROUP_NAME: Final = "scheduling.k8s.io/group-name"
 GROUP_MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
-QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 GROUP_PREFIX: Final = "podgroup-"
 
 INHERITED_PREFIX: Final = "volcano.sh/"
-PREEMPTABLE: Final = "volcano.sh/preemptable"
-COOLDOWN: Final = "volcano.sh/cooldown-time"
 REVOCABLE_ZONE: Final = "volcano.sh/revocable-zone"
 MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
 MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"

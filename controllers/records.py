@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from volcano_py.controllers import keys
+from volcano_py.crds.annotations import GROUP
 
 __all__ = [
     "READERS",
@@ -187,7 +188,7 @@ def _identity(kind: str, document: Document) -> Identity:
 def _pod(document: Document) -> PodRecord:
     identity = _identity("Pod", document)
     owner = controller_of(document)
-    group = annotations_of(document).get(keys.GROUP_NAME, "")
+    group = annotations_of(document).get(GROUP, "")
     return PodRecord(
         identity,
         group=group,

@@ -1,8 +1,8 @@
 """Queue: what a team is owed and what it may reach.
 
 Volcano's Queue with fields of our own: ``min`` and ``max`` (other spellings of guarantee.resource and
-capability), ``interruptible``, ``lendMin``, ``lendingPaused``, ``minRunTime``. A reader asks ``guarantee_resources``
-and ``max_resources`` and need not know the spelling.
+capability), ``interruptible``, ``lendMin``, ``lendingPaused``, ``minRunTime``. A reader asks
+``guarantee_resources`` and ``max_resources`` and need not know the spelling.
 """
 
 from collections.abc import Mapping

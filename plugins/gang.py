@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
+from volcano_py.crds.annotations import JOB_VERSION
 from volcano_py.crds.arguments import Arguments
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Vote
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
-from volcano_py.scheduler.model.pods import JOB_VERSION
 from volcano_py.scheduler.model.resources import Mask, Rows32
 from volcano_py.scheduler.model.tasks import ALLOCATED, NOWHERE, Status
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
 
 WHOLE_GANG_VICTIMS: Final = "gang.wholeGangVictims"
-"""Pod annotation: which run of its Job a pod belongs to; a restart counts it up."""
 AT_MINIMUM: Final = f"its gang is at its minimum ({WHOLE_GANG_VICTIMS}: false)"
 _SUCCEEDED: Final = int(Status.SUCCEEDED)
 _PIPELINED: Final = int(Status.PIPELINED)

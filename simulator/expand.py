@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from volcano_py.crds.annotations import GROUP, GROUP_QUEUE
 from volcano_py.crds.job import Job
 from volcano_py.crds.objects import parse_object
 from volcano_py.scheduler.model.kube.errors import ObjectError
 from volcano_py.scheduler.model.kube.objects import Pod, decode
 from volcano_py.scheduler.model.kube.request import pod_request
-from volcano_py.scheduler.model.pods import GROUP
-from volcano_py.simulator.group_objects import QUEUE_NAME, amounts_text, pod_group
+from volcano_py.simulator.group_objects import amounts_text, pod_group
 from volcano_py.simulator.job_objects import job_objects
 from volcano_py.simulator.present import Document, Present, part
 
@@ -115,7 +115,7 @@ class _Group:
         spec = {
             "minMember": minimum,
             "minResources": amounts_text(asked),
-            "queue": self._said(QUEUE_NAME, ""),
+            "queue": self._said(GROUP_QUEUE, ""),
             "priorityClassName": self.pod.spec.priority_class_name,
             "networkTopology": self._topology(),
         }

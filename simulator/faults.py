@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from volcano_py.crds.annotations import ROLE
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.simulator.manifests import Document, Manifest, Unreadable, object_name
 from volcano_py.simulator.present import identity, part
-
-TASK_ROLE = "volcano.sh/task-spec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def _field_in_job(job: Document, made: Document, field: str) -> str:
     """The field of *job* that *field* of an object made for it comes from."""
     if made.get("kind") != "Pod":
         return field if field.startswith(("spec.queue", "spec.priorityClassName")) else ""
-    role = part(made, "metadata", "annotations").get(TASK_ROLE)
+    role = part(made, "metadata", "annotations").get(ROLE)
     tasks: Any = part(job, "spec").get("tasks")
     for at, task in enumerate(tasks if isinstance(tasks, list) else []):
         name = str(part(made, "metadata").get("name"))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from volcano_py.crds.annotations import GROUP_QUEUE
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.simulator.present import Document, Present, part
 
-QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
 NOT_INHERITED: Final = "kubectl.kubernetes.io/"
 
 
@@ -27,7 +27,7 @@ def pod_group(
     queue = spec.get("queue") or DEFAULT_QUEUE
     if queue == DEFAULT_QUEUE:
         namespace = present.get("Namespace", "", str(meta["namespace"]))
-        queue = part(namespace, "metadata", "annotations").get(QUEUE_NAME, DEFAULT_QUEUE)
+        queue = part(namespace, "metadata", "annotations").get(GROUP_QUEUE, DEFAULT_QUEUE)
     document: Document = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",

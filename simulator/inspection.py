@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from volcano_py.crds.annotations import GROUP
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import COMPLETED
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import Problem
-from volcano_py.scheduler.model.pods import CRITICAL_CLASSES, GROUP
+from volcano_py.scheduler.model.pods import CRITICAL_CLASSES
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
 
 Finding = tuple[str, str, Problem]

@@ -12,20 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from volcano_py.crds.annotations import GROUP, JOB_QUEUE, JOB_VERSION, ROLE
 from volcano_py.crds.job import Job, TaskSpec, task_name
 from volcano_py.scheduler.model.kube.errors import ObjectError
 from volcano_py.scheduler.model.kube.objects import KubeObject, Pod, decode
 from volcano_py.scheduler.model.kube.podspec import pod_constraints
 from volcano_py.scheduler.model.kube.request import pod_request
-from volcano_py.scheduler.model.pods import GROUP, ROLE
 from volcano_py.simulator.group_objects import amounts_text, inherited, pod_group
 from volcano_py.simulator.present import Document, Present, part
 
 SCHEDULER: Final = "volcano"
 JOB_NAME: Final = "volcano.sh/job-name"
 JOB_NAMESPACE: Final = "volcano.sh/job-namespace"
-JOB_VERSION: Final = "volcano.sh/job-version"
-JOB_QUEUE: Final = "volcano.sh/queue-name"
 TASK_INDEX: Final = "volcano.sh/task-index"
 PARTITION: Final = "volcano.sh/partition-id"
 NUMA_POLICY: Final = "volcano.sh/numa-topology-policy"

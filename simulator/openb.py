@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from volcano_py.crds.annotations import GROUP
 from volcano_py.crds.schedulerconfig import SchedulerConfig, parse_scheduler_config
 from volcano_py.plugins.deviceshare.placement.state import WHOLE_CARD, CardAsk
 from volcano_py.scheduler.decoding import decode_object
@@ -23,7 +24,7 @@ from volcano_py.simulator.openb_reference import History
 from volcano_py.simulator.openb_workload import Trace, Workload
 
 NAMESPACE: Final = "openb"
-GROUP: Final = "trace"
+TRACE: Final = "trace"
 CARD_MIB: Final = WHOLE_CARD
 """Cards report 1,000 MiB, so that a slice's memory is its milli of a card."""
 
@@ -83,7 +84,7 @@ def _documents(trace: Trace, workload: Workload) -> list[dict[str, Any]]:
         {
             "apiVersion": "scheduling.volcano.sh/v1beta1",
             "kind": "PodGroup",
-            "metadata": {"name": GROUP, "namespace": NAMESPACE},
+            "metadata": {"name": TRACE, "namespace": NAMESPACE},
             "spec": {"minMember": 1},
             "status": {"phase": "Inqueue"},
         }
@@ -122,7 +123,7 @@ def _pod_parts(trace: Trace, ask: CardAsk) -> tuple[dict[str, Any], dict[str, st
     amounts = {"cpu": f"{ask.cpu_milli}m", "memory": str(ask.memory)}
     if ask.count:
         amounts |= {"volcano.sh/vgpu-number": str(ask.count), "volcano.sh/vgpu-memory": str(ask.milli)}
-    annotations = {"scheduling.k8s.io/group-name": GROUP}
+    annotations = {GROUP: TRACE}
     if ask.models is not None:
         annotations["nvidia.com/use-gputype"] = ",".join(trace.models[model] for model in sorted(ask.models))
     container = {"name": "main", "resources": {"requests": amounts, "limits": amounts}}

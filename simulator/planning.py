@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from volcano_py.crds.annotations import GROUP
 from volcano_py.crds.base import unknown_fields
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.objects import KINDS, parse_object
@@ -13,7 +14,6 @@ from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.times import format_time
-from volcano_py.scheduler.model.pods import GROUP
 from volcano_py.simulator.faults import Fault, Origins, fault_of, unreadable
 from volcano_py.simulator.inspection import Finding, broken_links, doubts
 from volcano_py.simulator.job_objects import MOST_PODS

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import yaml
 
+from volcano_py.crds.annotations import GROUP, PREEMPTABLE, ROLE
 from volcano_py.crds.schedulerconfig import SCENARIO_CONFIG
 from volcano_py.simulator.card_shorthand import ShorthandError, asked, node_cards, record
 
@@ -31,8 +32,6 @@ STARTED: Final = "2025-12-31T00:00:00Z"
 LEAVING: Final = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
 PRIORITY_API: Final = "scheduling.k8s.io/v1"
 GROUP_API: Final = "scheduling.volcano.sh/v1beta1"
-
-PREEMPTABLE: Final = "volcano.sh/preemptable"
 
 
 def nodes(entries: Iterable[Object]) -> list[Object]:
@@ -192,9 +191,9 @@ def _pod(job: Object, number: int, node: str | None) -> Object:
         amounts |= asked(job["cards"])
     meta = _meta(job, f"{job['name']}-{number}")
     meta["labels"] = dict(job.get("labels", {}))
-    meta["annotations"]["scheduling.k8s.io/group-name"] = job["name"]
+    meta["annotations"][GROUP] = job["name"]
     if "role" in job:
-        meta["annotations"]["volcano.sh/task-spec"] = job["role"]
+        meta["annotations"][ROLE] = job["role"]
     if "holds" in job:
         family = job.get("cards", {}).get("family", "hami")
         meta["annotations"] |= record(str(node), job["holds"], family)

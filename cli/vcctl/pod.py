@@ -12,12 +12,12 @@ from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.flags import LIST, NAMESPACED, Flags, verb
 from volcano_py.cli.vcctl.queue_orders import queue_of
 from volcano_py.cli.vcctl.tables import Column, age, show
+from volcano_py.crds.annotations import GROUP, GROUP_QUEUE, JOB_QUEUE
 
 app = typer.Typer(cls=NearMissGroup, no_args_is_help=True, help="Pods by queue and job.")
 
-GROUP: Final = "scheduling.k8s.io/group-name"
 JOB: Final = "volcano.sh/job-name"
-QUEUE: Final = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
+QUEUES: Final = (GROUP_QUEUE, JOB_QUEUE)
 
 
 def _said(pod: Document, key: str) -> str:
@@ -106,4 +106,4 @@ async def _of_queue(cluster: Cluster, pods: list[Document], queue: str) -> list[
 
 def _queue(pod: Document, groups: dict[tuple[str, str], str]) -> str:
     found = groups.get((pod["metadata"]["namespace"], _said(pod, GROUP)))
-    return found or next((name for key in QUEUE if (name := _said(pod, key))), "")
+    return found or next((name for key in QUEUES if (name := _said(pod, key))), "")

@@ -17,13 +17,14 @@ import msgspec
 from volcano_py.controllers import keys
 from volcano_py.controllers.podgroup.amounts import min_resources
 from volcano_py.controllers.records import Document, annotations_of, controller_of, labels_of, owners_of
+from volcano_py.crds.annotations import COOLDOWN, GROUP_QUEUE, PREEMPTABLE
 from volcano_py.crds.messages import shown
 from volcano_py.scheduler.model.kube.objects import ObjectError, Pod, decode
 
 __all__ = ["Draft", "Rules", "draft"]
 
-_ANNOTATIONS: Final = (keys.PREEMPTABLE, keys.COOLDOWN, keys.REVOCABLE_ZONE)
-_LABELS: Final = (keys.PREEMPTABLE, keys.COOLDOWN)
+_ANNOTATIONS: Final = (PREEMPTABLE, COOLDOWN, keys.REVOCABLE_ZONE)
+_LABELS: Final = (PREEMPTABLE, COOLDOWN)
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _INT32_MAX: Final = 2**31 - 1
 
@@ -73,8 +74,8 @@ def draft(seed: Document, name: str, inherited: Mapping[str, str], default_queue
     """The PodGroup *name* for the pod *seed*; *inherited*: annotations of its owners."""
     doubts: list[str] = []
     spec = _spec(seed, inherited, doubts)
-    queue = annotations_of(seed).get(keys.QUEUE_NAME, default_queue)
-    if keys.QUEUE_NAME in annotations_of(seed) or queue != keys.DEFAULT_QUEUE:  # what the CRD fills in
+    queue = annotations_of(seed).get(GROUP_QUEUE, default_queue)
+    if GROUP_QUEUE in annotations_of(seed) or queue != keys.DEFAULT_QUEUE:  # what the CRD fills in
         spec["queue"] = queue
     meta = {
         "name": name,

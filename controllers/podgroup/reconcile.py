@@ -32,6 +32,7 @@ from volcano_py.controllers.records import (
     WorkloadRecord,
     owners_of,
 )
+from volcano_py.crds.annotations import GROUP
 
 __all__ = ["affected", "plan"]
 
@@ -97,7 +98,7 @@ def _join(seen: Observed, group: GroupRecord, loose: list[PodRecord], rules: Rul
     first = tuple(_follow(seen, group, newest, rules)) if newest is not None and group.made_from else ()
     if any(isinstance(act, LookUpOwner) for act in first):
         return Plan(first)
-    named = {"metadata": {"annotations": {keys.GROUP_NAME: name}}}
+    named = {"metadata": {"annotations": {GROUP: name}}}
     return Plan(first, tuple(Patch(pod.identity, named) for pod in loose))
 
 

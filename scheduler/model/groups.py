@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from volcano_py.crds.annotations import BOOST, COOLDOWN, HOLD, PREEMPTABLE
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.request import amounts
-from volcano_py.scheduler.model.pods import (
-    COOLDOWN,
-    PREEMPTABLE,
-    as_flag,
-    as_seconds,
-    book_tasks,
-    said,
-    whole_number,
-)
+from volcano_py.scheduler.model.pods import as_flag, as_seconds, book_tasks, said, whole_number
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
 
-HOLD: Final = "volcano-py.io/hold"
-BOOST: Final = "volcano-py.io/boost"
 COMPLETED: Final = "Completed"
 PENDING: Final = "Pending"
 INQUEUE: Final = "Inqueue"

@@ -10,11 +10,12 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import numpy as np
 
+from volcano_py.crds.annotations import CHECKPOINT, COOLDOWN, GROUP, PREEMPTABLE, ROLE, TASK_PRIORITY
 from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import Signature
+from volcano_py.scheduler.model.echoes import only_moved
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.objects import Pod
@@ -27,15 +28,6 @@ from volcano_py.scheduler.model.tasks import HOLDS_NODE, NOWHERE, Status
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
 
-GROUP: Final = "scheduling.k8s.io/group-name"
-PREEMPTABLE: Final = "volcano.sh/preemptable"
-COOLDOWN: Final = "volcano.sh/cooldown-time"
-ROLE: Final = "volcano.sh/task-spec"
-TASK_PRIORITY: Final = "volcano.sh/task-priority"
-CHECKPOINT: Final = "volcano-py.io/last-checkpoint"
-JOB_VERSION: Final = "volcano.sh/job-version"
-_READ: Final = (GROUP, PREEMPTABLE, COOLDOWN, ROLE, TASK_PRIORITY, CHECKPOINT, JOB_VERSION)
-"""Annotations of a pod that are read here or by built-in policies; cards' are the card source's business."""
 CRITICAL_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE: Final = "kube-system"
 CRITICAL_PRIORITY: Final = 2_000_000_000
@@ -46,7 +38,6 @@ _NO_PRIORITY: Final = Problem(
 )
 
 _LARGEST_PRIORITY: Final = 2**31 - 1
-Charge = tuple[tuple[str, int], ...]
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _STANDING: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
@@ -79,13 +70,6 @@ def as_seconds(text: str | None) -> float | None:
         return parse_duration(text)
     except ValueError:
         return None
-
-
-def _in_place(pod: Pod) -> list[object]:
-    """What the statuses say of containers' amounts, which may be changed while they run."""
-    status = pod.status
-    containers = (*status.container_statuses, *status.init_container_statuses)
-    return [status.resize, *((one.name, one.resources, one.allocated_resources) for one in containers)]
 
 
 def status_of(pod: Pod) -> Status:
@@ -135,7 +119,7 @@ class PodIntake:
         batches, at a fraction of the cost of one at a time.
         """
         known = self.state.tasks.index.get(pod.key)
-        if known is not None and self._only_moved(known, pod):
+        if known is not None and only_moved(self.state, known, pod):
             self._move(known, pod)
             return
         self.state.doubts.pop(f"Pod {pod.key}", None)
@@ -155,39 +139,6 @@ class PodIntake:
             self._stand(task, assumed)
         self._nominate(task, pod, kept)
         self._enter(task, None if assumed is None else held)
-
-    def _only_moved(self, task: int, pod: Pod) -> bool:
-        """Nothing of *pod* is new but how far it has come: the usual event."""
-        tasks = self.state.tasks
-        old = tasks.pods[task]
-        if old is None or tasks.uids[task] != pod.uid or old.metadata.labels != pod.metadata.labels:
-            return False
-        if old.spec != pod.spec and not self._arrived(task, old, pod):
-            return False
-        if _in_place(old) != _in_place(pod):
-            return False
-        return old.metadata.annotations == pod.metadata.annotations or self._reads_alike(task, old, pod)
-
-    def _arrived(self, task: int, old: Pod, pod: Pod) -> bool:
-        """*pod* stands where we bound it, and nothing else of its spec is new."""
-        tasks, name = self.state.tasks, pod.spec.node_name
-        if tasks.status[task] != Status.BINDING or self.state.nodes.names[tasks.node[task]] != name:
-            return False
-        return msgspec.structs.replace(old.spec, node_name=name) == pod.spec
-
-    def _reads_alike(self, task: int, old: Pod, pod: Pod) -> bool:
-        """The annotations differ in nothing that is read, here or by the card source."""
-        before, after = old.metadata.annotations, pod.metadata.annotations
-        if any(before.get(key) != after.get(key) for key in _READ):
-            return False
-        state, source = self.state, self.state.card_source
-        if source.shape(old, pod_request(old)) != source.shape(pod, pod_request(pod)):
-            return False
-        node, klass = int(state.tasks.node[task]), state.classes[int(state.tasks.klass[task])]
-        if node == NOWHERE or klass.cards is None:
-            return True
-        told, held = source.recorded(pod, state.cards.specs.get(node, ())), state.tasks.slices.get(task)
-        return told == held or _same_cards(told, held, klass.signature.charge)
 
     def _move(self, task: int, pod: Pod) -> None:
         """Note how far *pod* has come; its place, class and cards are as before."""
@@ -399,14 +350,6 @@ class PodIntake:
         return (
             pod.spec.priority_class_name in CRITICAL_CLASSES or (pod.spec.priority or 0) >= CRITICAL_PRIORITY
         )
-
-
-def _same_cards(told: CardChoice | None, held: CardChoice | None, usual: Charge) -> bool:
-    """A record spells out the charge that a choice leaves to its class."""
-    if told is None or held is None or told.problems != held.problems:
-        return False
-    same = (told.slices, told.holds) == (held.slices, held.holds)
-    return same and dict(told.charge or usual) == dict(held.charge or usual)
 
 
 def _with_pod(amounts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

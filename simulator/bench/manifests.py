@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from volcano_py.crds.annotations import GROUP, ROLE
 from volcano_py.simulator.bench.shapes import Shape
 
 Document = dict[str, Any]
@@ -83,7 +84,7 @@ def pod(
             "namespace": NAMESPACE,
             "creationTimestamp": CREATED,
             "labels": {"app": "bench"},
-            "annotations": {"scheduling.k8s.io/group-name": of, "volcano.sh/task-spec": role},
+            "annotations": {GROUP: of, ROLE: role},
         },
         "spec": spec,
         "status": status,
