@@ -13,6 +13,8 @@ from volcano_py.scheduler.cluster.api import ApiError
 
 _LEFT_OUT: Final = ("managedFields", "creationTimestamp", "name", "namespace", "generation", "selfLink")
 _WIDTH: Final = 14
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The whole object once more, as kubectl keeps it for its next apply."""
 EVENTS: Final = 15
 """Events shown, the newest last."""
 
@@ -26,9 +28,12 @@ async def describe(cluster: Cluster, document: Document, first: Mapping[str, Any
     _line("Age", age(document), 0)
     for key, value in first.items():
         _line(key, value, 0)
-    for part in ("labels", "annotations", "ownerReferences"):
-        if meta.get(part):
-            _line(part[0].upper() + part[1:], meta[part], 0)
+    notes = {key: value for key, value in meta.get("annotations", {}).items() if key != LAST_APPLIED}
+    for part, value in (("Labels", meta.get("labels")), ("Annotations", notes)):
+        if value:
+            _line(part, value, 0)
+    if meta.get("ownerReferences"):
+        _line("OwnerReferences", meta["ownerReferences"], 0)
     for part in ("spec", "status"):
         if document.get(part):
             _line(part.capitalize(), document[part], 0)

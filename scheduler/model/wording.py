@@ -39,9 +39,10 @@ def card_figure(measure: str, resource: str, base: int) -> str:
     """*base* units of *resource*, which is *measure* of cards; "": of none, then as Kubernetes writes it."""
     if measure == "memory":
         return _mib(base // 1000)
-    if measure == "cores":
-        return f"{base / 1000:.10g}%"
-    return f"{base / 1000:.10g}" if measure else format_base(resource, base)
+    if not measure:
+        return format_base(resource, base)
+    whole = f"{base / 1000:.1f}".removesuffix(".0")
+    return f"{whole}%" if measure == "cores" else whole
 
 
 def _mib(amount: int) -> str:

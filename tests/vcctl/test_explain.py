@@ -102,6 +102,18 @@ def test_a_reason_comes_with_a_way_out(name: str) -> None:
     assert any(way in change for change in story.changes), story.changes
 
 
+def test_a_gang_of_more_cards_than_there_are_is_told_how_many_fit() -> None:
+    (cards,) = make_nodes(1, NodeShape(cards=CardShape(4)))
+    asks = {"requests": {"nvidia.com/gpu": "1"}}
+    busy = [group("r", 3, phase="Running"), *(pod(f"r-{i}", "r", on="node-0", **asks) for i in range(3))]
+    says = "more nodes: the gang needs 5 pods at once, the empty cluster holds 4 of them"
+    five = of_group("g", cards, *busy, group("g", 5), *(pod(f"g-{i}", "g", **asks) for i in range(5)))
+    assert five.changes[0] == says
+    four = of_group("g", cards, *busy, group("g", 4), *(pod(f"g-{i}", "g", **asks) for i in range(4)))
+    assert four.reasons
+    assert not any("empty cluster" in change for change in four.changes)
+
+
 def test_work_that_may_not_be_interrupted_is_told_how_it_could_borrow() -> None:
     firm = {"volcano.sh/preemptable": "false"}
     held = [group("r", 1, "b", "Running"), pod("r-0", "r", on="n1")]

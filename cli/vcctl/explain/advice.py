@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.quantity import format_base
-from volcano_py.scheduler.framework.refusal import Refusal
+from volcano_py.scheduler.framework.refusal import ENDLESS, Refusal
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.wording import amounts_text
@@ -37,7 +39,26 @@ def changes(state: ClusterState, job: Job, refusal: Refusal) -> list[str]:
     """Ways out of *refusal*; none where nobody can do anything but wait."""
     case = Case(state, job, refusal)
     known = _BY_CODE.get(refusal.reason)
-    return known(case) if known else []
+    ways = known(case) if known else []
+    return [*_never_whole(case), *ways] if refusal.reason in _ROOM else ways
+
+
+def _never_whole(case: Case) -> list[str]:
+    """That all nodes together hold fewer pods like its than the gang needs, if nothing else ran."""
+    state, job = case.state, case.job
+    if job.min_member < 2 or not job.pending:
+        return []
+    # The smallest of everything its pods ask: whoever needs more fits even less often.
+    rows = {int(state.tasks.klass[task]) for task in job.pending}
+    charge = np.min([state.classes[row].charge for row in rows], axis=0)
+    total = state.nodes.allocatable[state.nodes.live].sum(axis=0)
+    columns = np.flatnonzero((charge > 0) & (total > 0))
+    fits = int((total[columns] // charge[columns]).min(initial=ENDLESS))
+    if fits >= job.min_member:
+        return []
+    return [
+        f"more nodes: the gang needs {job.min_member} pods at once, the empty cluster holds {fits} of them"
+    ]
 
 
 def _held(case: Case) -> list[str]:
@@ -148,6 +169,9 @@ def _nothing_but_time(_case: Case) -> list[str]:
 def _mend(_case: Case) -> list[str]:
     return ["mend the field that is named"]
 
+
+_ROOM: Final = frozenset({"NodesUnfit", "GangIncomplete", "ClusterFull"})
+"""Refusals for want of room in the cluster."""
 
 _BY_CHECK: Final = {
     "CardRoom": "a card with that much free (vcctl-py top cards), or a smaller slice asked",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from volcano_py.cli.card_lines import amount, lines
 from volcano_py.cli.vcctl.tables import out
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.refusal import Refusal
+
+_PARTS: Final = re.compile(r"; ((?:preempt|reclaim): )")
+"""Where a refusal goes on with what each action tried."""
 
 
 @dataclass(slots=True)
@@ -74,7 +80,7 @@ def tell(story: Story) -> None:
     _section("Did you mean", story.near_misses)
     _section("In line", _line(story.line))
     _section("Estimated start", [story.estimate["text"]] if story.estimate else [])
-    _section("Limits", _limits(story.limits))
+    _limits(story.limits)
     _section("Evictions", story.evictions)
     _section("Notes", story.notes)
     if story.configuration:
@@ -94,7 +100,7 @@ def _section(title: str, lines: Iterable[str]) -> None:
 def _why(one: dict[str, Any]) -> str:
     pods = one.get("pods", ())
     who = "" if not pods else f"{pods[0]}: " if len(pods) == 1 else f"{len(pods)} pods: "
-    return f"{who}{one['message']}"
+    return who + _PARTS.sub(r";\n    \1", one["message"])
 
 
 def _line(line: dict[str, Any]) -> list[str]:
@@ -110,13 +116,24 @@ def _line(line: dict[str, Any]) -> list[str]:
     return told
 
 
-def _limits(limits: list[dict[str, str]]) -> list[str]:
-    """One line a queue and resource; cards under one name."""
+def _limits(limits: list[dict[str, str]]) -> None:
+    """A table, one row a queue and resource; cards under one name."""
+    if not limits:
+        return
     labels = lines(one["resource"] for one in limits)
-    return [_limit(one, labels[one["resource"]]) for one in limits if one["resource"] in labels]
-
-
-def _limit(one: dict[str, str], label: str) -> str:
-    keys = [key for key in ("holds", "entitlement", "max") if key in one]
-    parts = [f"{key} {amount(label, one['resource'], one[key])}" for key in keys]
-    return f"queue {one['queue']}, {label}: {', '.join(parts)}"
+    keys = [key for key in ("holds", "entitlement", "max") if any(key in one for one in limits)]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for head in ("QUEUE", "RESOURCE"):
+        table.add_column(head)
+    for key in keys:
+        table.add_column(key.upper(), justify="right")
+    last = ""
+    for one in limits:
+        label = labels.get(one["resource"])
+        if label is not None:
+            cells = [amount(label, one["resource"], one[key]) if key in one else "-" for key in keys]
+            table.add_row(one["queue"] if one["queue"] != last else "", label, *cells)
+            last = one["queue"]
+    console = out()
+    console.print(Text("Limits", "bold"))
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
