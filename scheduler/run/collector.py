@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from volcano_py.scheduler.run.metrics import Metrics, Sample
 
-THRESHOLDS: Final = (20_000, 20, 50)
+THRESHOLDS: Final = (50_000, 20, 50)
 
 
 def settle() -> None:
