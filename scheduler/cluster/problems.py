@@ -103,10 +103,8 @@ class Problems:
         try:
             await self._say(order)
         except ApiError as error:
-            if error.is_missing:
-                self._served.missed(key[0], error)
             passing = error.is_passing or error.status == 409
-            if passing or self._served.may_be_why(key[0], error):
+            if passing or self._served.may_be_why(key[0], error, self._tries.get(key, 0)):
                 self._again(key, error)
             elif error.is_missing:
                 self.forget(*key)

@@ -2,7 +2,8 @@
 
 Of each object only the latest wish is kept, so a slow server costs currency, not memory. What people wait for
 goes first; sentences in which only figures changed trickle behind at a low rate. Every patch names the
-object's identity: one made anew under the same name is not written. A pod about to be bound gets no more
+object's identity: one made anew under the same name is not written. On the status endpoint of a custom object
+that guards nothing: what a queue of the name held before may be written late, until what it holds follows. A pod about to be bound gets no more
 refusals.
 """
 
@@ -26,7 +27,9 @@ _NEWS_WIDTH, _NEWS_PER_SECOND, _NEWS_BURST = 4, 100.0, 400
 _MINOR_WIDTH, _MINOR_PER_SECOND, _MINOR_BURST = 1, 10.0, 10
 _TIMEOUT_S: Final = 10.0
 _NO_OBJECT: Final = '" not found'
-"""What a server says of a missing object, and not of a missing endpoint."""
+"""What a server says of a missing object, and not of a kind that is not served."""
+_LOOKS: Final = 2
+"""Tries after which an object that is not found is gone."""
 
 StatusOrder = RefusalOrder | NominateOrder | GroupOrder | QueueOrder
 Key = tuple[str, str]
@@ -172,12 +175,10 @@ class Statuses:
         await self._api.call("PATCH", path, body=body, content_type=kind, timeout_s=_TIMEOUT_S)
 
     def _refused(self, key: Key, wish: Wish, error: ApiError) -> None:
-        if error.is_missing:
-            self._served.missed(wish.subject.kind, error)
         passing = error.is_passing or error.status == 409
         if error.is_another:
             return
-        if passing or self._served.may_be_why(wish.subject.kind, error):
+        if passing or self._served.may_be_why(wish.subject.kind, error, wish.tries):
             self._again(key, wish, error)
         elif not error.is_missing:
             self._lost(key, error.message)
@@ -236,18 +237,21 @@ class Served:
             self._known[version] = frozenset(each["name"] for each in found["resources"])
         return name in self._known[version]
 
-    def may_be_why(self, kind: str, error: ApiError) -> bool:
-        """Whether *error* came of a status endpoint that was not listed yet, or is no more: try again.
+    def may_be_why(self, kind: str, error: ApiError, tries: int) -> bool:
+        """Whether *error* may come of a status endpoint that is there now, or is no more: try again.
 
         The rights of the scheduler are to the status, so before it is listed the object itself is forbidden.
-        """
-        if error.is_missing:
-            return _NO_OBJECT not in error.message
-        resource = RESOURCES[kind]
-        unlisted = f"{resource.plural}/status" not in self._known.get(resource.api_version, ())
-        return error.status == 403 and bool(resource.group) and unlisted
+        What a server says of an endpoint that was taken away is what it says of a missing object; so after
+        that the endpoints are looked up anew, but not for ever.
 
-    def missed(self, kind: str, error: ApiError) -> None:
-        """A write found nothing: where that was no missing object, the endpoints are asked anew."""
-        if _NO_OBJECT not in error.message:
-            self._known.pop(RESOURCES[kind].api_version, None)
+        Args:
+            kind: of the object.
+            error: what the server answered.
+            tries: that were made before.
+        """
+        resource = RESOURCES[kind]
+        listed = self._known.get(resource.api_version, frozenset[str]())
+        if error.is_missing:
+            self._known.pop(resource.api_version, None)
+            return _NO_OBJECT not in error.message or (bool(resource.group) and tries < _LOOKS)
+        return error.status == 403 and bool(resource.group) and f"{resource.plural}/status" not in listed

@@ -215,7 +215,8 @@ class PodServer:
     def _patch(self, path: str, body: Document, content_type: str) -> Document:
         sub = path.endswith("/status")
         if sub and "podgroups" in path and not self.status_served:
-            raise Refused(404, "NotFound", "the server could not find the requested resource")
+            # kube-apiserver says of an endpoint that a CRD doesn't have what it says of a missing object.
+            raise Refused(404, "NotFound", 'podgroups.scheduling.volcano.sh "g" not found')
         found = self._found(path.removesuffix("/status"))
         meta = body.get("metadata") or {}
         self._same(found, meta.get("uid"), 422 if "strategic" in content_type else 409)
