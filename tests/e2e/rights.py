@@ -13,7 +13,7 @@ import yaml
 from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
 from tests.e2e.servers import RealServer
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.api import Api, ApiError
 from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
 from volcano_py.scheduler.cluster.orders import Note, Subject
 
@@ -199,9 +199,14 @@ def live_without(
     cluster.until = watching  # type: ignore[method-assign]
     try:
         life(cluster, account)
+    except (ApiError, AssertionError):
+        if right not in account.refused():
+            raise
     finally:
         cluster.until = until  # type: ignore[method-assign]
         for component in cluster.components.values():
             component.kill()
         for role in account.roles():
             account.apply(role)
+    if right in account.refused():
+        raise MissingRight

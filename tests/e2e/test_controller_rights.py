@@ -47,6 +47,7 @@ def live_a_life(cluster: Cluster, account: Account) -> None:
     """Everything that the controllers ever ask a server for."""
     component = cluster.component("controller", "--listen-address", "0", kubeconfig=account.kubeconfig)
     for name in ("root", "default"):
+        cluster.delete("Queue", name)  # of a case before
         cluster.until(lambda: cluster.get("Queue", name), what=name)  # noqa: B023 - at once
     becomes(cluster, {"root": "Open", "default": "Open"})
     groups_pods(cluster)
