@@ -219,14 +219,21 @@ class Loop:
         self._after_cycle(turn)
 
     def _submit(self, turn: Turn) -> None:
-        """Give the orders on; while a failed bind waits for the cycle that answers it, they wait too."""
+        """Give the orders on; while a failed bind waits for the cycle that answers it, they wait too.
+
+        Where no cycle is near there is nothing to answer: the pod went before its bind failed.
+        """
         self._kept += turn.orders
-        if turn.cycle_s is not None:
-            self._unanswered = False
-        elif self._unanswered or not self._kept:
-            return
+        if turn.cycle_s is None:
+            nothing = not self._kept and not self._unanswered
+            if nothing or (self._unanswered and self._is_near(turn.due)):
+                return
+        self._unanswered = False
         orders, self._kept = self._kept, []
         self._writer.submit(orders)
+
+    def _is_near(self, due: Due) -> bool:
+        return due.now or due.at <= self._clock() + self._period_s
 
     def _after_cycle(self, turn: Turn) -> None:
         if turn.cycle_s is None:

@@ -10,10 +10,11 @@ import pytest
 from tests.cluster.pod_server import Fault, PodServer, pod_path, until
 from tests.cluster.writing import bind, first, run
 from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.feed import Feed
+from volcano_py.scheduler.cluster.feed import Change, Feed
 from volcano_py.scheduler.cluster.orders import GroupOrder, RefusalOrder
 from volcano_py.scheduler.cluster.writer import Writer
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
+from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.run import collector
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
 from volcano_py.scheduler.run.health import Health
@@ -55,6 +56,50 @@ def test_who_leads_again_says_again_what_another_leader_may_have_written_over(
 
     asyncio.run(live())
     assert server.wrote("PATCH", f"{pod_path('a')}/status") == 2
+
+
+class Told(Feed):
+    """A feed that a test tells of changes."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__(api, ())
+        self.news: list[Change] = []
+
+    def tell(self, *changes: Change) -> None:
+        self.news.extend(changes)
+        self.changed.set()
+
+    def take(self) -> list[Change]:
+        news, self.news = self.news, []
+        self.changed.clear()
+        return news
+
+
+def test_a_bind_that_fails_after_its_pod_went_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    server = PodServer()
+    bad = Change("Node", "n0", None, (Problem("status", "is nonsense"),), "1", "uid-n0")
+
+    async def live() -> None:
+        async with server.api(tmp_path) as api:
+            feed, writer = Told(api), Writer(api)
+            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
+            loop, stop = Loop(feed, writer, worker, lambda: True, Health(), Pacing()), asyncio.Event()
+            turning = asyncio.ensure_future(loop.run(stop))
+            await until(lambda: worker.cycles)
+            writer.submit([bind("gone")])
+            await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
+            feed.tell(bad)
+            await until(lambda: server.wrote("POST", "/events"))
+            stop.set()
+            await turning
+            await loop.close()
+            await writer.close()
+
+    asyncio.run(live())
 
 
 def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) -> None:
