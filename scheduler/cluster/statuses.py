@@ -3,8 +3,8 @@
 Of each object only the latest wish is kept, so a slow server costs currency, not memory. What people wait for
 goes first; sentences in which only figures changed trickle behind at a low rate. Every patch names the
 object's identity: one made anew under the same name is not written. On the status endpoint of a custom object
-that guards nothing: what a queue of the name held before may be written late, until what it holds follows. A pod about to be bound gets no more
-refusals.
+that guards nothing: what a queue of the name held before may be written late, until what it holds follows. A
+pod about to be bound gets no more refusals.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Carrier:
         self._refused: dict[str, Refusal] = {}
         self._nominated: dict[str, str] = {}
         self._wrong: dict[str, ProblemOrder] = {}
-        self._allocated: Ints = np.zeros((0, 0), np.int64)
+        self._held: dict[str, tuple[str, Ints]] = {}
         self._queues_at = -QUEUES_EVERY_S
 
     def orders(self, owner: Owner, result: CycleResult, number: int, now: float) -> list[Order]:
@@ -108,8 +108,7 @@ class Carrier:
 
     def forget(self) -> None:
         """Somebody else may have written since: say again what is not on the objects."""
-        self._refused, self._nominated, self._wrong = {}, {}, {}
-        self._allocated = np.zeros((0, 0), np.int64)
+        self._refused, self._nominated, self._wrong, self._held = {}, {}, {}, {}
 
     # -- pods -----------------------------------------------------------------------------------
 
@@ -211,19 +210,19 @@ class Carrier:
         if 0 <= now - self._queues_at < QUEUES_EVERY_S:
             return
         self._queues_at = now
-        held = state.queues.allocated
-        before = self._allocated
-        alike = before.shape == held.shape
+        before, self._held = self._held, {}
         for queue in state.queues.live():
             source = known.get("Queue", {}).get(queue.name)
             if source is None or source.item is None:
                 continue
-            if alike and np.array_equal(before[queue.row], held[queue.row]):
+            held = state.queues.allocated[queue.row]
+            uid, told = before.get(queue.name, ("", None))
+            self._held[queue.name] = (source.item.metadata.uid, held.copy())
+            if uid == source.item.metadata.uid and told is not None and np.array_equal(told, held):
                 continue
-            order = sayings.queue_status(source.item, state.vocabulary.text(held[queue.row]))
+            order = sayings.queue_status(source.item, state.vocabulary.text(held))
             if order is not None:
                 yield order
-        self._allocated = held.copy()
 
 
 def _pod_of(state: ClusterState, key: str) -> tuple[Pod, int]:

@@ -299,3 +299,23 @@ def test_binds_and_evictions_outlive_a_crash_of_the_server(cluster: Cluster) -> 
     assert sum(isinstance(each, EvictDone) for each in outcomes) == 10
     assert len(outcomes) == count + 10
     assert all(each["spec"].get("nodeName") == "n0" for each in cluster.pods().values())
+
+
+def test_a_status_of_another_object_of_the_name_is_not_written(cluster: Cluster) -> None:
+    cluster.create(objects.group(cluster.space, "g", 1))
+    carry_out(cluster, [GroupOrder(cluster.space, "g", OTHER, {"phase": "Running"})])
+    group = cluster.get("PodGroup", f"{cluster.space}/g")
+    assert group is not None
+    assert not group.get("status")
+
+
+def test_what_another_queue_of_the_name_held_is_put_right(cluster: Cluster) -> None:
+    """On a custom object's status endpoint the identity that a patch names guards nothing."""
+    cluster.create(objects.queue("q"))
+    queue = cluster.get("Queue", "q")
+    assert queue is not None
+    late = QueueOrder("q", OTHER, {"allocated": {"cpu": "3"}})
+    carry_out(cluster, [late, QueueOrder("q", queue["metadata"]["uid"], {"allocated": {"cpu": "1"}})])
+    queue = cluster.get("Queue", "q")
+    assert queue is not None
+    assert queue["status"]["allocated"] == {"cpu": "1"}

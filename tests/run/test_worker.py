@@ -230,6 +230,17 @@ def test_a_fault_in_a_cycle_is_reported_and_the_next_one_decides(monkeypatch: py
     assert len(of(turn(made, 2.0).orders, BindOrder)) == 1
 
 
+def test_a_queue_made_anew_is_told_what_it_holds_though_that_is_what_it_was() -> None:
+    made = worker()
+    turn(made, 1.0, node("n0"), queue("q"), group("g", queue="q"), pod("p", "g"))
+    anew = queue("q")
+    anew["metadata"] = {**anew["metadata"], "uid": "another"}
+    orders = turn(made, 5.0, deletion_of(("Queue", "q")), anew, group("late"), pod("late", "late")).orders
+    (told,) = of(orders, QueueOrder)
+    assert isinstance(told, QueueOrder)
+    assert (told.uid, told.status["allocated"]["cpu"]) == ("another", "1")
+
+
 MARKS = {"volcano-py.io/evicted-for": "ml/high"}
 GONE = (("Pod", "ml/high"), ("PodGroup", "ml/high"))
 
