@@ -153,14 +153,20 @@ class Session:
         """Why *job* can't be looked at at all: no group, no sound queue, not valid."""
         return self.queue_problem(job) or first_refusal(self.points.job_valid, job)
 
+    def _absent(self, kind: str, name: str) -> str:
+        """Why an object that pods refer to is not there for us."""
+        what = f"{'queue' if kind == 'Queue' else kind} {name}"
+        wrong = self.state.problems.get(f"{kind} {name}")
+        return f"{what} can't be read: {wrong[0]}" if wrong else f"{what} does not exist"
+
     def queue_problem(self, job: Job) -> Refusal | None:
         """Why no queue serves *job*: no group that names one, it is held, or the queue takes no jobs."""
         if job.group is None:
-            return Refusal("NoPodGroup", f"PodGroup {job.key} does not exist")
+            return Refusal("NoPodGroup", self._absent("PodGroup", job.key))
         if job.held:
             return Refusal("Held", f"PodGroup {job.key} is held and starts nothing until it is released")
         if job.queue < 0:
-            return Refusal("NoQueue", f"queue {job.queue_name} does not exist")
+            return Refusal("NoQueue", self._absent("Queue", job.queue_name))
         queue = self.state.queues[job.queue]
         if queue.spec_problem:
             return Refusal("QueueInvalid", queue.spec_problem)

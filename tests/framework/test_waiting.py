@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.clusters import engine, group, node, pod
+from tests.clusters import engine, group, node, pod, queue
 
 CONFIG = """\
 actions: allocate
@@ -47,3 +47,12 @@ def test_a_job_that_starts_after_waiting_is_said_to_run() -> None:
     result = made.cycle(NOW)
     assert result.pod_groups["ml/big"].phase == "Running"
     assert result.job_refusals == {}
+
+
+def test_a_group_or_queue_that_can_not_be_read_is_said_to_be_there() -> None:
+    made = engine(node("n0"), pod("a-0", "a"), group("b", queue="q"), pod("b-0", "b"), config=CONFIG)
+    made.apply(group("a", -1))
+    made.apply(queue("q", weight=-1))
+    told = made.cycle(NOW).job_refusals
+    assert told["ml/a"].message.startswith("PodGroup ml/a can't be read: spec.minMember: must be at least 0")
+    assert told["ml/b"].message.startswith("queue q can't be read: spec.weight")
