@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from typing import Annotated
 
 import typer
 
+from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
 from volcano_py.controllers.keys import DEFAULT_QUEUE
 from volcano_py.controllers.operator import Operator
 from volcano_py.controllers.options import Election, Listening, Options
 from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.reconciler import Limits
 from volcano_py.scheduler.cluster.api import AccessError
-from volcano_py.scheduler.run.logs import FORMATS, LEVELS, set_up_logs
-from volcano_py.scheduler.run.web import Address, AddressError, parse_address
+from volcano_py.scheduler.run.logs import set_up_logs
 
 
 def controller(
@@ -55,46 +54,31 @@ def controller(
         str, typer.Option("--listen-address", help="/metrics, /healthz and /readyz; 0 for none.")
     ] = ":8081",
     workers: Annotated[int, typer.Option("--workers", min=1, help="Keys looked at at once.")] = 8,
-    log_level: Annotated[str, typer.Option("--log-level", help=f"One of {', '.join(LEVELS)}.")] = "info",
-    log_format: Annotated[str, typer.Option("--log-format", help=f"One of {', '.join(FORMATS)}.")] = "json",
+    log_level: Level = LogLevel.info,
+    log_format: Format = LogFormat.json,
 ) -> None:
     """Make PodGroups for pods that have none, open and close queues, count their groups.
 
     Example: [bold]volcano-py controller --kubeconfig ~/.kube/config --lease-namespace default[/bold]
     """
-    address = _address(listen_address)
-    _one_of("--log-level", log_level, LEVELS)
-    _one_of("--log-format", log_format, FORMATS)
-    set_up_logs(level=log_level, form=log_format)
+    listen = address("--listen-address", listen_address)
+    set_up_logs(level=log_level.value, form=log_format.value)
     options = Options(
         kubeconfig=kubeconfig,
         context=context,
         scheduler_names=tuple(scheduler_name or Options().scheduler_names),
         rules=Rules(inherit_owner_annotations, default_queue),
         election=Election(lease_namespace, lease_name) if leader_elect else None,
-        listening=None if address is None else Listening(address.host, address.port),
+        listening=None if listen is None else Listening(listen.host, listen.port),
         limits=Limits(workers=workers),
     )
     try:
         asyncio.run(_run(options))
     except (AccessError, OSError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise typer.Exit(1) from None
+        fail(str(error))
 
 
 async def _run(options: Options) -> None:
     operator = Operator(options)
     operator.stop_on_signals()
     await operator.run()
-
-
-def _address(text: str) -> Address | None:
-    try:
-        return parse_address(text)
-    except AddressError as error:
-        raise typer.BadParameter(str(error), param_hint="--listen-address") from None
-
-
-def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise typer.BadParameter(f'"{value}" is none of {", ".join(known)}', param_hint=option)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
 
+from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
 from volcano_py.crds.arguments import ConfigError
 from volcano_py.crds.quantity import QuantityError, parse_quantity
 from volcano_py.scheduler.cluster.access import AccessError
@@ -22,26 +21,8 @@ from volcano_py.scheduler.run.carry import EvictionStyle
 from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.scheduler.run.loop import Pacing
 from volcano_py.scheduler.run.process import Election, JournalSettings, Settings, run_scheduler
-from volcano_py.scheduler.run.web import Address, AddressError, parse_address
 
-BAD_INPUT: Final = 2
 _DEFAULT_NAMES: Final = ", ".join(SCHEDULER_NAMES)
-
-
-class LogFormat(StrEnum):
-    """How log lines look."""
-
-    json = "json"
-    text = "text"
-
-
-class LogLevel(StrEnum):
-    """The least pressing line that is written."""
-
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
 
 
 def scheduler(
@@ -106,8 +87,8 @@ def scheduler(
         Path | None, typer.Option(metavar="DIR", help="Write a journal there, for volcano-py plan --replay.")
     ] = None,
     journal_size: Annotated[str, typer.Option(help="Bound of the journal, such as 1Gi.")] = "256Mi",
-    log_format: Annotated[LogFormat, typer.Option(help="Form of log lines.")] = LogFormat.json,
-    log_level: Annotated[LogLevel, typer.Option(help="Least level of log lines.")] = LogLevel.info,
+    log_format: Format = LogFormat.json,
+    log_level: Level = LogLevel.info,
 ) -> None:
     """Schedule the pods of a cluster: queues, gangs, card slices.
 
@@ -136,16 +117,16 @@ def scheduler(
         ),
         evictions=EvictionStyle(_seconds("--eviction-notice", eviction_notice), evict_by_delete),
         writer=WriterSettings(in_flight=binds_in_flight, pod_events=pod_events),
-        listen=_address("--listen-address", listen_address),
-        health=_address("--healthz-address", healthz_address),
+        listen=address("--listen-address", listen_address),
+        health=address("--healthz-address", healthz_address),
         journal=None if journal is None else JournalSettings(journal, _bytes(journal_size)),
     )
     try:
         asyncio.run(run_scheduler(settings))
     except ConfigError as error:
-        _fail("--scheduler-conf: " + "\n  ".join(error.messages))
+        fail("--scheduler-conf: " + "\n  ".join(error.messages))
     except (AccessError, OSError) as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 def _election(elect: bool, lock: tuple[str, str], duration: str, deadline: str, retry: str) -> Election:
@@ -155,7 +136,7 @@ def _election(elect: bool, lock: tuple[str, str], duration: str, deadline: str, 
         _seconds("--leader-elect-retry-period", retry),
     )
     if not times[0] > times[1] > times[2] > 0:
-        _fail(
+        fail(
             "leader election needs lease-duration > renew-deadline > retry-period > 0, "
             f"not {duration}, {deadline}, {retry}"
         )
@@ -169,29 +150,17 @@ def _seconds(option: str, text: str, *, least: float = 0.0) -> float:
     try:
         seconds = float(text) if _GO_UNITS.fullmatch(text) else parse_duration(text)
     except ValueError:
-        _fail(f'{option}: "{text}" is no duration; write it like 500ms, 10s or 1m30s')
+        fail(f'{option}: "{text}" is no duration; write it like 500ms, 10s or 1m30s')
     if seconds < least:
-        _fail(f"{option}: {text} is less than {least:g}s")
+        fail(f"{option}: {text} is less than {least:g}s")
     return seconds
-
-
-def _address(option: str, text: str) -> Address | None:
-    try:
-        return parse_address(text)
-    except AddressError as error:
-        _fail(f"{option}: {error}")
 
 
 def _bytes(text: str) -> int:
     try:
         size = int(parse_quantity(text))
     except QuantityError as error:
-        _fail(f"--journal-size: {error}")
+        fail(f"--journal-size: {error}")
     if size < 1 << 20:
-        _fail(f"--journal-size: {text} is less than 1Mi")
+        fail(f"--journal-size: {text} is less than 1Mi")
     return size
-
-
-def _fail(message: str) -> NoReturn:
-    sys.stderr.write(f"error: {message}\n")
-    raise typer.Exit(BAD_INPUT)

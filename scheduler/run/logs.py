@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 import structlog
 
-LEVELS: Final = ("debug", "info", "warning", "error")
-FORMATS: Final = ("json", "text")
-
 
 def set_up_logs(*, level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
-    """Write log lines of *level* and above to *stream* (standard error unless told).
+    """Write log lines of *level* and above to *stream* (standard error unless told), as "json" or "text".
 
     Lines of libraries that use ``logging`` come out in the same form, from "warning" on.
     """
