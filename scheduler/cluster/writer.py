@@ -24,6 +24,7 @@ from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.binder import Binder, BindWork
 from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter, same_words
 from volcano_py.scheduler.cluster.evictor import Evictor
+from volcano_py.scheduler.cluster.grace import Grace
 from volcano_py.scheduler.cluster.orders import (
     BindDone,
     BindFailed,
@@ -124,6 +125,7 @@ class Writer:
         self._settings = settings or WriterSettings()
         patience_s = self._settings.patience_s
         self.events = Events(api, Reporter(component, instance), fence, clock)
+        self._grace = Grace(self.events.note)
         self._said = _Said(clock)
         writing: Writing = {}
         self.problems = Problems(api, fence, clock, self.events.note, writing)
@@ -172,6 +174,7 @@ class Writer:
     def lead(self) -> None:
         """We lead from now on: others may have written since, so nothing counts as said and none is held."""
         self._said.forget_all()
+        self._grace.forget_all()
         self.problems.forget_all()
         self._groups.drop_held()
 
@@ -179,10 +182,12 @@ class Writer:
         """The object is gone: nothing more is remembered of it."""
         self.problems.forget(kind, key)
         self._said.forget(kind, key)
+        self._grace.forget(kind, key)
 
     def _bind(self, order: BindOrder) -> None:
         self.statuses.forget_pod(order.key)
         self._said.forget("Pod", order.key)
+        self._grace.forget("Pod", order.key)
         self._groups.began(order.group)
         work = BindWork(order, asyncio.get_running_loop().time())
         self._counts.binding += 1
@@ -212,15 +217,14 @@ class Writer:
                 order = replace(order, minor=True, event=False)
         self._said.is_new(at, order)
         self.statuses.put(order)
-        if order.event:
-            self.events.note(order.subject, Note("FailedScheduling", order.message, warning=True))
+        notes = (Note("FailedScheduling", order.message, warning=True),) if order.event else ()
+        self._grace.tell(order, *notes)
 
     def _write_group(self, order: GroupOrder) -> None:
         if not self._said.is_new(("PodGroup", order.key, ""), order):
             return
         self.statuses.put(order)
-        for note in order.notes:
-            self.events.note(order.subject, note)
+        self._grace.tell(order, *order.notes)
 
     # -- outcomes -------------------------------------------------------------------------------
 
@@ -236,7 +240,14 @@ class Writer:
     @property
     def stats(self) -> WriterStats:
         """Counts as they are now."""
-        kept: tuple[Sized, ...] = (self.statuses, self.problems, self.events, self._said, self._groups)
+        kept: tuple[Sized, ...] = (
+            self.statuses,
+            self.problems,
+            self.events,
+            self._said,
+            self._groups,
+            self._grace,
+        )
         return replace(
             self._counts,
             evicting=self._evictor.count,
@@ -307,6 +318,7 @@ class Writer:
         """Stop at once. Binds and evictions that have not ended do so as ``closed``."""
         if self._telling is not None:
             self._telling.cancel()
+        self._grace.forget_all()
         await self._volumes.close()
         await self._binder.close()
         await self._evictor.close()
