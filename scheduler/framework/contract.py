@@ -92,7 +92,8 @@ def lost_text(session: Session, task: int) -> str:
     amounts = state.vocabulary.amounts(state.accounts.charge_of_task(task))
     cards = _cards_held(state, task, amounts)
     if cards:
-        return f"{cards * span:.3g} card-{unit}"
+        time = cards * span
+        return f"{time:.0f} card-{unit}" if time >= 100 else f"{time:.3g} card-{unit}"
     others = sorted(name for name in amounts if name not in _NOT_SHOWN)
     shown = others or [name for name in ("cpu", "memory") if name in amounts][:1]
     if not shown:

@@ -53,6 +53,7 @@ def test_where_no_node_registers_cards_names_are_as_asked() -> None:
     [
         ("n1-GPU-0,NVIDIA,1000,100:n1-GPU-1,NVIDIA,1000,100:;", NOW - 10, "20 card-seconds"),
         ("n1-GPU-0,NVIDIA,250,10:;", NOW - 7200, "0.5 card-hours"),
+        ("n1-GPU-0,NVIDIA,1000,100:;", NOW - 5000 * 3600, "5000 card-hours"),
     ],
 )
 def test_lost_work_is_counted_in_cards(record: str, started: float, text: str) -> None:
