@@ -18,8 +18,19 @@ BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST_TERMINAL = "make playground"
 
 
+EXPORT = "export KUBECONFIG=$PWD/build/playground/kubeconfig"
+
+
 def commands() -> list[str]:
     return [line for block in BLOCK.findall(PAGE.read_text("utf-8")) for line in block.splitlines()]
+
+
+def of_the_readme() -> list[str]:
+    """What the README has its reader type in a playground."""
+    blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
+    found: list[list[str]] = [block.splitlines() for block in blocks if block.startswith(EXPORT)]
+    assert len(found) == 1
+    return found[0][1:]
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +47,22 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 def test_the_page_begins_with_both_terminals() -> None:
     first, second = commands()[:2]
     assert first == FIRST_TERMINAL
-    assert second == "export KUBECONFIG=$PWD/build/playground/kubeconfig"
+    assert second == EXPORT
 
 
 def test_each_command_of_the_page_runs(shell: dict[str, str]) -> None:
+    assert_the_page_is_true(run_all(commands()[2:], shell))
+
+
+def test_each_command_of_the_readme_runs(shell: dict[str, str]) -> None:
+    said = run_all(of_the_readme(), shell)
+    assert "PodGroup research/sweep" in said[".venv/bin/vcctl-py explain podgroup sweep -n research"]
+
+
+def run_all(lines: list[str], shell: dict[str, str]) -> dict[str, str]:
+    """What each of *lines* prints; all of them have to succeed."""
     said: dict[str, str] = {}
-    for command in commands()[2:]:
+    for command in lines:
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=ROOT,
@@ -53,7 +74,7 @@ def test_each_command_of_the_page_runs(shell: dict[str, str]) -> None:
         )
         assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         said[command] = done.stdout
-    assert_the_page_is_true(said)
+    return said
 
 
 def assert_the_page_is_true(said: dict[str, str]) -> None:
@@ -62,8 +83,13 @@ def assert_the_page_is_true(said: dict[str, str]) -> None:
     assert said["kubectl logs hello"] == "hello\n"
     trials = said["kubectl get pods -n research -l job-name=sweep"]
     assert (trials.count("Running"), trials.count("Pending")) == (4, 2)
-    evicted = said["kubectl get events -n research --field-selector reason=Evict"]
+    evicted = said["kubectl get events -n research --field-selector reason=Evict,involvedObject.kind=Pod"]
     assert evicted.count("for product/rank") == 3
+    assert (
+        "the gang needs 9 pods at once, the empty cluster holds 8 of them"
+        in said[".venv/bin/vcctl-py explain podgroup too-large -n research"]
+    )
+    assert "PodGroup research/too-large" in said[".venv/bin/vcctl-py doctor || true"]
     cards = said[".venv/bin/vcctl-py top cards"]
     assert "64000/81920" in cards
 
