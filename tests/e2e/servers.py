@@ -55,6 +55,14 @@ class Server(ABC):
     def revive(self) -> None:
         """Start it again, at the same address, with what it held."""
 
+    def crash_store(self) -> None:
+        """Kill what keeps its objects: a process of its own, or the server itself."""
+        self.crash()
+
+    def revive_store(self) -> None:
+        """Start that again."""
+        self.revive()
+
 
 class RealServer(Server):
     """etcd and kube-apiserver, with the garbage collector and the makers of service accounts.
@@ -90,6 +98,12 @@ class RealServer(Server):
 
     def revive(self) -> None:
         self.plane.revive("kube-apiserver")
+
+    def crash_store(self) -> None:
+        self.plane.kill("etcd")
+
+    def revive_store(self) -> None:
+        self.plane.revive("etcd")
 
 
 class EmbeddedServer(Server):

@@ -1,4 +1,4 @@
-"""Trouble in rounds: the scheduler killed at random points, a network that cuts and delays.
+"""Trouble in rounds: scheduler, server and store killed at random points, a bad network, binds that fail.
 
 ``make test`` runs a few rounds of each, ``make test-long`` hundreds (last result: docs/reliability.md).
 """
@@ -10,11 +10,14 @@ import time
 
 import pytest
 
+from tests.e2e import refusals
 from tests.e2e.cluster import Cluster
 from tests.e2e.proxy import FlakyProxy, kubeconfig_for, port_of
 from tests.e2e.rounds import Rounds
+from volcano_py.scheduler.cluster.api import ApiError, Unreachable
 
 SHORT, LONG = 6, 200
+CRASHES, MANY_CRASHES = 2, 25
 
 
 def killed_at_random(cluster: Cluster, rounds: int, seed: str) -> None:
@@ -63,3 +66,59 @@ def test_a_network_that_cuts_and_delays(cluster: Cluster, rounds: int) -> None:
             world.settle()
     world.settle()
     assert proxy.cuts > 0
+
+
+@pytest.mark.parametrize("what", ["server", "store"])
+@pytest.mark.parametrize("rounds", [CRASHES, pytest.param(MANY_CRASHES, marks=pytest.mark.long)])
+def test_a_server_and_a_store_that_crash(cluster: Cluster, rounds: int, what: str) -> None:
+    """What was acknowledged is kept by the server; what was on its way is found out by the scheduler."""
+    server = cluster.server
+    crash = {"server": server.crash, "store": server.crash_store}[what]
+    revive = {"server": server.revive, "store": server.revive_store}[what]
+    world = Rounds(cluster, random.Random(f"crash {server.kind} {what}"))
+    world.prepare()
+    scheduler = cluster.scheduler("--no-leader-elect")
+    for number in range(rounds):
+        world.happen()
+        _works(cluster, world)
+        time.sleep(world.dice.uniform(0, 0.05))
+        crash()
+        time.sleep(world.dice.uniform(0, 0.5))
+        revive()
+        cluster.until(lambda: _answers(cluster), within_s=60, what="the server answers")
+        world.check()
+        if number % 5 == 1:
+            world.settle(90)
+    world.settle(90)
+    assert scheduler.alive()
+
+
+def _answers(cluster: Cluster) -> bool:
+    """Whether every kind can be listed again."""
+    try:
+        return all(cluster.list(kind) is not None for kind in ("Node", "Queue", "PodGroup", "Pod"))
+    except (ApiError, Unreachable):
+        return False
+
+
+@pytest.mark.parametrize("rounds", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
+def test_binds_that_are_slow_refused_or_not_answered(cluster: Cluster, rounds: int) -> None:
+    dice = random.Random(f"binds {cluster.server.kind}")
+    faults = refusals.BindFaults(cluster.kubeconfig, dice, 0.5)
+    port = cluster.entered(faults.listening())
+    world = Rounds(cluster, dice)
+    world.prepare()
+    kubeconfig = refusals.kubeconfig_for(port, cluster.place / "faults")
+    scheduler = cluster.scheduler("--no-leader-elect", kubeconfig=kubeconfig)
+    for number in range(rounds):
+        faults.share = 0.5
+        world.happen()
+        _works(cluster, world)
+        world.check()
+        if number % 10 == 5:
+            faults.share = 0.0
+            world.settle(90)
+    faults.share = 0.0
+    world.settle(90)
+    assert set(faults.met) == set(refusals.FAULTS)
+    assert scheduler.alive()
