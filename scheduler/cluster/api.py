@@ -24,14 +24,27 @@ from volcano_py.scheduler.cluster.access import Access, AccessError
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable, api_error
 from volcano_py.scheduler.cluster.resources import RESOURCES, Resource
 
-__all__ = ["RESOURCES", "AccessError", "Api", "ApiError", "Resource", "Unreachable"]
+__all__ = [
+    "MERGE",
+    "RESOURCES",
+    "STRATEGIC",
+    "AccessError",
+    "Api",
+    "ApiError",
+    "Resource",
+    "Unreachable",
+    "retry_wait_s",
+]
 
 PatchKind = Literal["merge", "json", "strategic", "apply"]
 
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+"""Of built-in kinds: lists are merged by their keys."""
 _PATCH_TYPES: Final[Mapping[str, str]] = {
-    "merge": "application/merge-patch+json",
+    "merge": MERGE,
     "json": "application/json-patch+json",
-    "strategic": "application/strategic-merge-patch+json",
+    "strategic": STRATEGIC,
     "apply": "application/apply-patch+yaml",
 }
 _CONNECT_S: Final = 10.0

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
+from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, retry_wait_s
 from volcano_py.scheduler.cluster.binder import NOT_LEADER
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
@@ -33,7 +33,6 @@ from volcano_py.scheduler.cluster.orders import (
 )
 from volcano_py.scheduler.model.kube.times import format_time
 
-STRATEGIC: Final = "application/strategic-merge-patch+json"
 _WIDTH: Final = 8
 _PODS: Final = RESOURCES["Pod"]
 _LONGEST_SLEEP_S: Final = 30.0

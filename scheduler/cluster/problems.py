@@ -9,18 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
+from volcano_py.scheduler.cluster.api import MERGE, RESOURCES, STRATEGIC, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import Note, ProblemOrder, Subject
-from volcano_py.scheduler.cluster.statuses import (
-    MERGE,
-    STRATEGIC,
-    Served,
-    StatusStats,
-    Writing,
-    unscheduled,
-)
+from volcano_py.scheduler.cluster.statuses import Served, StatusStats, Writing, unscheduled
 from volcano_py.scheduler.model.kube.times import format_time
 
 VALID: Final = "volcano-py.io/Valid"

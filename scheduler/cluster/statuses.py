@@ -14,15 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
+from volcano_py.scheduler.cluster.api import MERGE, RESOURCES, STRATEGIC, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import GroupOrder, NominateOrder, QueueOrder, RefusalOrder, Subject
 from volcano_py.scheduler.cluster.sayings import SCHEDULED
 from volcano_py.scheduler.model.kube.times import format_time
 
-MERGE: Final = "application/merge-patch+json"
-STRATEGIC: Final = "application/strategic-merge-patch+json"
 _NEWS_WIDTH, _NEWS_PER_SECOND, _NEWS_BURST = 4, 100.0, 400
 _MINOR_WIDTH, _MINOR_PER_SECOND, _MINOR_BURST = 1, 10.0, 10
 _TIMEOUT_S: Final = 10.0

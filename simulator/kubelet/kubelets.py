@@ -16,14 +16,13 @@ from typing import Final
 import msgspec
 import structlog
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
+from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, ApiError, Unreachable
 from volcano_py.simulator.kubelet import statuses
 from volcano_py.simulator.kubelet.podview import PodView, decode_pod
 from volcano_py.simulator.kubelet.script import Script, ScriptError, read_script
 from volcano_py.simulator.kubelet.steps import Act, Moments, Step, next_step
 
 _PODS: Final = RESOURCES["Pod"]
-_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _LONGEST_WAIT_S: Final = 3600.0
 """A timer is set no further ahead, so that a clock that was put right is noticed."""
 _RETRY_S: Final = (0.2, 10.0)
@@ -194,7 +193,7 @@ class Kubelets:
             self.remove_pod(pod.key)
             return
         patch = _patch(tracked, step, now_s)
-        answer = await self._api.call("PATCH", f"{path}/status", body=patch, content_type=_STRATEGIC)
+        answer = await self._api.call("PATCH", f"{path}/status", body=patch, content_type=STRATEGIC)
         if step.act is Act.ACKNOWLEDGE:
             tracked.own.seen_s = now_s
         elif step.act is Act.START:

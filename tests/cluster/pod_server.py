@@ -1,7 +1,7 @@
 """A small API server with faults: it keeps pods and does as kube-apiserver does with writes.
 
 A real HTTP server. It knows the writes of ``scheduler/cluster`` and no more. What kube-apiserver answers was
-taken from one (``test_writer_real.py`` holds the same facts against a real one).
+taken from one (``tests/e2e/test_writer.py`` holds the same facts against a real one).
 """
 
 from __future__ import annotations
@@ -256,13 +256,6 @@ def merge(into: Document, patch: Document, *, by_type: bool) -> None:
 def pod_path(name: str) -> str:
     """Where pod *name* is."""
     return f"/api/v1/namespaces/ns/pods/{name}"
-
-
-async def until(claim: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait for *claim* to hold; fails after *seconds*."""
-    async with asyncio.timeout(seconds):
-        while not claim():
-            await asyncio.sleep(0.005)
 
 
 _KUBECONFIG = """

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.pod_server import Document, Fault, PodServer, pod_path, until
+from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
+from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, evict, first, run, submit
 from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster import evictor as evictor_module

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.pod_server import Document, Fault, PodServer, pod_path, until
+from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
+from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, bind, first, run, submit
 from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster.api import Api

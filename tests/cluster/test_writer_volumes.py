@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.pod_server import Document, Fault, PodServer, pod_path, until
+from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
+from tests.cluster.waiting import until
 from tests.cluster.writing import bind, first, run, submit
 from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster import volumes as volumes_module
@@ -168,7 +169,7 @@ def test_many_pods_that_wait_for_claims_hold_nobody_up(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([*waiting, *others])
-        await until(lambda: writer.stats.bound == 100, 20.0)
+        await until(lambda: writer.stats.bound == 100, within_s=20.0)
         assert writer.stats.binding == 100
 
     outcomes = run(tmp_path, server, work, in_flight=4)

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 
-async def until(holds: Callable[[], object], what: str, *, within_s: float = 15.0) -> None:
+async def until(
+    holds: Callable[[], object], what: str = "what was waited for", *, within_s: float = 15.0
+) -> None:
     """Return as soon as *holds*; fails naming *what* if it does not in time."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + within_s

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.pod_server import Fault, PodServer, pod_path, until
+from tests.cluster.pod_server import Fault, PodServer, pod_path
+from tests.cluster.waiting import until
 from tests.cluster.writing import bind, first, run
+from tests.clusters import group, node, pod
+from tests.run.lives import change_of
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.feed import Change, Feed
 from volcano_py.scheduler.cluster.orders import GroupOrder, RefusalOrder
@@ -21,7 +24,7 @@ from volcano_py.scheduler.run.health import Health
 from volcano_py.scheduler.run.loop import Loop, Pacing
 from volcano_py.scheduler.run.metrics import Metrics
 from volcano_py.scheduler.run.reload import read_config
-from volcano_py.scheduler.run.triggers import Triggers
+from volcano_py.scheduler.run.triggers import RETRY_S, Triggers
 from volcano_py.scheduler.run.worker import Worker
 
 CONFIG = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
@@ -94,6 +97,38 @@ def test_a_bind_that_fails_after_its_pod_went_holds_nothing_up(
             await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
             feed.tell(bad)
             await until(lambda: server.wrote("POST", "/events"))
+            stop.set()
+            await turning
+            await loop.close()
+            await writer.close()
+
+    asyncio.run(live())
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    now, asked = [1000.0], [0]
+
+    def clock() -> float:
+        asked[0] += now[0] == 500.0
+        return now[0]
+
+    async def live() -> None:
+        async with PodServer().api(tmp_path) as api:
+            feed, writer = Told(api), Writer(api)
+            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
+            loop = Loop(feed, writer, worker, lambda: True, Health(), Pacing(), clock)
+            stop = asyncio.Event()
+            turning = asyncio.ensure_future(loop.run(stop))
+            feed.tell(*map(change_of, (node("n0"), group("big"), pod("w", "big", "99"))))
+            await until(lambda: worker.owner.engine.state.tasks.index and worker.cycles)
+            now[0] = 500.0
+            await until(lambda: asked[0] > 4)
+            cycles, now[0] = worker.cycles, 500.0 + RETRY_S
+            await until(lambda: worker.cycles > cycles)
             stop.set()
             await turning
             await loop.close()
