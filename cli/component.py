@@ -8,7 +8,7 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from volcano_py.scheduler.run.web import Address, AddressError, parse_address
+from volcano_py.scheduler.probes import Address, AddressError, parse_address
 
 BAD_INPUT: Final = 2
 """Exit status where a setting can't be carried out."""

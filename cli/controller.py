@@ -10,7 +10,7 @@ import typer
 from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
 from volcano_py.controllers.keys import DEFAULT_QUEUE
 from volcano_py.controllers.operator import Operator
-from volcano_py.controllers.options import Election, Listening, Options
+from volcano_py.controllers.options import Election, Options
 from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.reconciler import Limits
 from volcano_py.scheduler.cluster.api import AccessError
@@ -61,7 +61,6 @@ def controller(
 
     Example: [bold]volcano-py controller --kubeconfig ~/.kube/config --lease-namespace default[/bold]
     """
-    listen = address("--listen-address", listen_address)
     set_up_logs(level=log_level.value, form=log_format.value)
     options = Options(
         kubeconfig=kubeconfig,
@@ -69,7 +68,7 @@ def controller(
         scheduler_names=tuple(scheduler_name or Options().scheduler_names),
         rules=Rules(inherit_owner_annotations, default_queue),
         election=Election(lease_namespace, lease_name) if leader_elect else None,
-        listening=None if listen is None else Listening(listen.host, listen.port),
+        listening=address("--listen-address", listen_address),
         limits=Limits(workers=workers),
     )
     try:

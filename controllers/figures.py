@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -19,9 +19,7 @@ from volcano_py.controllers.queue.reconcile import counted
 from volcano_py.controllers.reconciler import Reconciler
 from volcano_py.controllers.records import PHASES
 
-__all__ = ["CONTENT_TYPE", "Counted", "Figures"]
-
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+__all__ = ["Counted", "Figures"]
 
 
 class Counted(Protocol):

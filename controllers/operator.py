@@ -17,10 +17,10 @@ from volcano_py.controllers.carrier import NotLeading
 from volcano_py.controllers.figures import Figures
 from volcano_py.controllers.options import Options
 from volcano_py.controllers.racing import end_of_first
-from volcano_py.controllers.serving import serving
 from volcano_py.controllers.term import Term
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.lease import Lease, own_identity
+from volcano_py.scheduler.probes import Web
 
 __all__ = ["Operator"]
 
@@ -71,9 +71,11 @@ class Operator:
         async with AsyncExitStack() as stack:
             connecting = Api.connect(options.kubeconfig, options.context, agent=keys.FIELD_MANAGER)
             api = await stack.enter_async_context(await connecting)
-            if options.listening is not None:
-                at = serving(options.listening.host, options.listening.port, self.figures, self.trouble)
-                self.address = await stack.enter_async_context(at)
+            web = Web(lambda: "", self.trouble, self.figures.text)
+            stack.push_async_callback(web.stop)
+            await web.start(options.listening)
+            if web.bound:
+                self.address = web.bound[0]
                 _log.info("listening", host=self.address[0], port=self.address[1])
             if options.election is not None:
                 self._lease = Lease(

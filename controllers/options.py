@@ -6,16 +6,9 @@ from dataclasses import dataclass, field
 
 from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.reconciler import Limits
+from volcano_py.scheduler.probes import Address
 
-__all__ = ["Election", "Listening", "Options"]
-
-
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """Where /healthz, /readyz and /metrics are served; an empty host is every interface."""
-
-    host: str
-    port: int
+__all__ = ["Election", "Options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +38,6 @@ class Options:
     scheduler_names: tuple[str, ...] = ("volcano-py", "volcano")
     rules: Rules = field(default_factory=Rules)
     election: Election | None = Election()
-    listening: Listening | None = None
+    listening: Address | None = None
     list_every_s: float = 300.0
     limits: Limits = field(default_factory=Limits)

@@ -25,6 +25,7 @@ from volcano_py.scheduler.cluster.orders import Note, Subject
 from volcano_py.scheduler.cluster.writer import Writer, WriterSettings
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
+from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run import collector
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
 from volcano_py.scheduler.run.health import Health
@@ -34,7 +35,6 @@ from volcano_py.scheduler.run.metrics import Metrics, Sample
 from volcano_py.scheduler.run.reload import ConfigFile
 from volcano_py.scheduler.run.replay import last_cycle
 from volcano_py.scheduler.run.triggers import Triggers
-from volcano_py.scheduler.run.web import Address, Web
 from volcano_py.scheduler.run.worker import Worker
 
 COMPONENT: Final = "volcano-py"
@@ -150,7 +150,7 @@ class _Scheduler:
         )
         self._health = Health(config_trouble=lambda: self._file.trouble)
         self._loop = Loop(self._feed, self._writer, self._worker, self.leads, self._health, settings.pacing)
-        self._web = Web(self._health.alive, self._health.ready, self._metrics)
+        self._web = Web(self._health.alive, self._health.ready, self._metrics.text)
         self._metrics.config_ok.set(1.0)
         self._metrics.watch(self._samples)
         self._metrics.watch(self._worker.figures.samples)

@@ -10,19 +10,19 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.clusters import group, node, pod, queue
 from tests.run.lives import change_of
+from volcano_py.scheduler.probes import Address, AddressError, Web, parse_address
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
 from volcano_py.scheduler.run.health import MOST_FAULTS, Health
 from volcano_py.scheduler.run.metrics import Metrics
 from volcano_py.scheduler.run.reload import read_config
 from volcano_py.scheduler.run.triggers import Triggers
-from volcano_py.scheduler.run.web import Address, AddressError, Web, parse_address
 from volcano_py.scheduler.run.worker import Given, Worker
 
 CONFIG = "actions: enqueue, allocate, backfill\ntiers:\n- plugins: [{name: gang}, {name: proportion}]\n"
 
 
 async def ask(health: Health, metrics: Metrics, *paths: str) -> list[tuple[int, str]]:
-    web = Web(health.alive, health.ready, metrics)
+    web = Web(health.alive, health.ready, metrics.text)
     await web.start(Address("127.0.0.1", 0), None)
     host, port = web.bound[0]
     answers = []

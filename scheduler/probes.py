@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics over plain HTTP."""
+"""/healthz, /readyz and /metrics over plain HTTP, for whoever runs as a process in a cluster."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 
 from aiohttp import web
 
-from volcano_py.scheduler.run.metrics import CONTENT_TYPE, Metrics
-
 Check = Callable[[], str]
 """Says what is wrong; "" if nothing is."""
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+"""Of what Prometheus reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +40,25 @@ def parse_address(text: str) -> Address | None:
 
 
 class Web:
-    """Serves the checks and metrics at one or two addresses.
+    """Serves checks and metrics.
+
+    Args:
+        alive: what is wrong with the process itself, for /healthz.
+        ready: what keeps it from its work.
+        metrics: all of them, in Prometheus' text form.
 
     Attributes:
-        bound: the addresses that it really listens at, metrics first.
+        bound: the addresses that it really listens at, where port 0 became a free one.
     """
 
-    def __init__(self, alive: Check, ready: Check, metrics: Metrics) -> None:
+    def __init__(self, alive: Check, ready: Check, metrics: Callable[[], bytes]) -> None:
         self._alive, self._ready, self._metrics = alive, ready, metrics
         self._runners: list[web.AppRunner] = []
         self.bound: list[tuple[str, int]] = []
 
-    async def start(self, listen: Address | None, health: Address | None) -> None:
-        """Listen for metrics at *listen* and for checks at *health*; both answer everything.
-
-        Raises ``OSError`` where an address is taken.
-        """
-        for address in dict.fromkeys(one for one in (listen, health) if one is not None):
+    async def start(self, *addresses: Address | None) -> None:
+        """Listen at *addresses*, each of which answers everything; raises ``OSError`` where one is taken."""
+        for address in dict.fromkeys(one for one in addresses if one is not None):
             runner = web.AppRunner(self._app(), access_log=None)
             await runner.setup()
             self._runners.append(runner)
@@ -84,7 +86,7 @@ class Web:
         return _said(self._ready())
 
     async def _text(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=self._metrics(), headers={"Content-Type": CONTENT_TYPE})
 
 
 _BAD: Final = 503
