@@ -118,29 +118,35 @@ class Story:
         await self._chapter("A gang: three workers start together or not at all", "gang.yaml")
         await self._until(lambda: self._runs("train", 3), "three running workers")
         self._show(views.pod_table(await self._pods("train")))
+        await self._show_cards()
 
     async def _slices(self) -> None:
         await self._chapter("Slices: four servers share one card", "slices.yaml")
         await self._until(lambda: self._runs("chat", 4), "four running servers")
         self._show(views.pod_table(await self._pods("chat")))
+        await self._show_cards()
 
     async def _borrow(self) -> None:
         await self._chapter("A borrow: research sweeps on every card that is idle", "borrow.yaml")
         await self._until(lambda: self._runs("sweep", 4), "four running trials")
         await self._until(self._others_have_reasons, "the reasons of the others")
-        self._show(views.pod_table(await self._pods("sweep")))
+        await self._show_cards()
         self._show(views.waiting_list(await self._pods("sweep")))
         await self._show_queues()
 
     async def _reclaim(self) -> None:
         await self._chapter("A reclaim: product wants three cards of its own", "reclaim.yaml")
         await self._until(lambda: self._runs("rank", 3), "three running rankers")
-        self._show(views.pod_table(await self._pods("rank")))
+        await self._show_cards()
         events = await self._list("Event")
-        self._show(views.eviction_table(event for event in events if event["reason"] == "Evict"))
+        self._show(views.eviction_table(event for event in events if _evicts_a_pod(event)))
         await self._until(self._others_have_reasons, "the reasons of those who wait again")
         self._show(views.waiting_list(await self._pods("sweep")))
         await self._show_queues()
+
+    async def _show_cards(self) -> None:
+        pods = await self._list("Pod")
+        self._show(views.card_picture(pods, NODES, CARDS.count, CARDS.memory_mib))
 
     async def _show_queues(self) -> None:
         await self._until(self._figures_agree, "figures of the queues")
@@ -198,6 +204,10 @@ class Story:
 
     def _show(self, body: Any) -> None:
         self._console.print(Padding(body, (0, 0, 1, 2), expand=False))
+
+
+def _evicts_a_pod(event: Document) -> bool:
+    return bool(event["reason"] == "Evict" and event["involvedObject"]["kind"] == "Pod")
 
 
 def _next_steps(console: Console) -> None:

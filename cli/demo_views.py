@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -11,11 +12,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from volcano_py.cli.queue_bars import BLOCKS, usage_bar
 from volcano_py.crds.quantity import parse_quantity
 
 Document = dict[str, Any]
 CARDS_HELD: Final = "hami.io/vgpu-devices-allocated"
 CARD_MEMORY: Final = "nvidia.com/gpumem"
+CELLS: Final = 6
+"""Of the bar of a card."""
+_COLOURS: Final = ("magenta", "cyan", "yellow", "green", "blue")
+"""Of teams."""
 _PHASE_STYLE: Final = {"Running": "green", "Succeeded": "dim", "Pending": "yellow", "Failed": "red"}
 
 
@@ -32,6 +38,52 @@ def pod_table(pods: Iterable[Document]) -> RenderableType:
         for one in others:
             table.add_row("", "", "", *one)
     return table
+
+
+def card_picture(pods: Iterable[Document], nodes: int, cards: int, one_mib: int) -> RenderableType:
+    """All cards of *nodes*, a line each: who is on each card, and how full its memory is.
+
+    Args:
+        pods: all pods.
+        nodes: pretend nodes, ``node-0`` and on.
+        cards: of each node.
+        one_mib: memory of each card.
+    """
+    held: Counter[str] = Counter()
+    work: dict[str, Counter[str]] = {}
+    teams: dict[str, str] = {}
+    for pod in filter(holds_cards, pods):
+        meta = pod["metadata"]
+        for card, mib, _ in slices_of(pod):
+            held[card] += int(mib)
+            work.setdefault(card, Counter())[str(meta["name"]).partition("-")[0]] += 1
+            teams[card] = meta["namespace"]
+    table = _table("", *(f"CARD {card}" for card in range(cards)))
+    for node in (f"node-{number}" for number in range(nodes)):
+        ids = [f"{node}-{card}" for card in range(cards)]
+        table.add_row(
+            node,
+            *(
+                Text.assemble(
+                    (usage_bar(held[card], 0, one_mib, BLOCKS, CELLS), _colour(teams.get(card))),
+                    f" {_names(work.get(card))}",
+                )
+                for card in ids
+            ),
+        )
+    return table
+
+
+def _colour(team: str | None) -> str:
+    """The same for the same team wherever it appears."""
+    return _COLOURS[sum(team.encode()) % len(_COLOURS)] if team else "dim"
+
+
+def _names(pods: Counter[str] | None) -> str:
+    """``train``, ``chat x4``, ``idle``."""
+    if not pods:
+        return "idle"
+    return ", ".join(name if count == 1 else f"{name} x{count}" for name, count in sorted(pods.items()))
 
 
 def slices_of(pod: Document) -> list[tuple[str, str, str]]:

@@ -64,7 +64,7 @@ def _block(table: Table, queue: Data, signs: tuple[str, str, str]) -> None:
         table.add_row("", Text(queue["problem"], "red"))
 
 
-def usage_bar(held: int, owed: int, most: int, signs: tuple[str, str, str] = ASCII) -> str:
+def usage_bar(held: int, owed: int, most: int, signs: tuple[str, str, str] = ASCII, width: int = BAR) -> str:
     """A bar of what is *held*, with a mark at what is *owed*, on a scale up to *most*; amounts in base units.
 
     Args:
@@ -72,15 +72,16 @@ def usage_bar(held: int, owed: int, most: int, signs: tuple[str, str, str] = ASC
         owed: 0: no mark.
         most: 0: nothing bounds the queue, the larger of the others is the whole.
         signs: held, free, mark.
+        width: cells.
     """
     full, free, mark = signs
     whole = max(most, held, owed)
     if whole == 0:
-        return free * BAR
-    cells = -(-held * BAR // whole)
-    bar = [full] * cells + [free] * (BAR - cells)
+        return free * width
+    cells = -(-held * width // whole)
+    bar = [full] * cells + [free] * (width - cells)
     if 0 < owed < whole:
-        bar[min(owed * BAR // whole, BAR - 1)] = mark
+        bar[min(owed * width // whole, width - 1)] = mark
     return "".join(bar)
 
 

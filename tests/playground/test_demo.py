@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 from tests.playground.starting import ROOT, VOLCANO_PY, processes_of, until
-from volcano_py.cli.demo_views import queue_table, refusal_of, slices_of, waiting_list
+from volcano_py.cli.demo_views import card_picture, queue_table, refusal_of, slices_of, waiting_list
 
 
 def start_demo(place: Path, log: Path, *words: str) -> subprocess.Popen[bytes]:
@@ -26,6 +30,7 @@ def test_the_demo_tells_who_starts_who_waits_and_who_gives_way(tmp_path: Path) -
     said = log.read_text()
     assert len(re.findall(r"train-\w+ +Running", said)) == 3
     assert len(set(re.findall(r"chat-\w+-\w+ +Running +\S+ +(\S+)", said))) == 1, "one card for four servers"
+    assert re.search(r"node-1 +█+ train +█+░* chat x4 +█+ rank", said), "the cards after the reclaim"
     assert re.search(r"sweep-\w+, sweep-\w+ wait: 0/2 nodes are available", said)
     assert re.search(r"research +4 +7\.0 +borrows 3", said)
     assert len(re.findall(r"research/sweep-\w+ +evicted for product/rank by reclaim", said)) == 3
@@ -55,6 +60,20 @@ def test_slices_are_read_from_what_the_scheduler_wrote() -> None:
     held = {"hami.io/vgpu-devices-allocated": "n-0,NVIDIA,100,20:n-1,NVIDIA,200,30:;"}
     assert slices_of({"metadata": {"annotations": held}}) == [("n-0", "100", "20"), ("n-1", "200", "30")]
     assert slices_of({"metadata": {}}) == []
+
+
+def test_the_picture_shows_who_is_on_each_card_and_how_full_it_is() -> None:
+    def pod(name: str, held: str) -> dict[str, Any]:
+        notes = {"hami.io/vgpu-devices-allocated": held}
+        meta = {"name": name, "namespace": "team", "annotations": notes}
+        return {"metadata": meta, "spec": {"nodeName": "node-0"}, "status": {"phase": "Running"}}
+
+    gone = pod("old-1", "node-0-1,NVIDIA,100,100:;") | {"status": {"phase": "Succeeded"}}
+    slices = [pod(f"chat-{at}", "node-0-0,NVIDIA,25,20:;") for at in range(2)]
+    console = Console(file=io.StringIO(), width=100)
+    console.print(card_picture([*slices, gone], nodes=1, cards=2, one_mib=100))
+    rows = [" ".join(row.split()) for row in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert "node-0 ███░░░ chat x2 ░░░░░░ idle" in rows
 
 
 def test_only_pods_without_a_node_wait() -> None:
