@@ -29,6 +29,7 @@ $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
 	  || { echo "volcano-py needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	  || { echo "python3 has no venv module. On Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "setting up $(VENV)/, a minute or less" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
