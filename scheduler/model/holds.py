@@ -127,8 +127,8 @@ class Holds:
         """Whether the wait has ended; it begins with the first cycle that is asked."""
         if hold.wait_s <= 0:
             return False
-        if hold.until is None:
-            hold.until = now + hold.wait_s
+        latest = now + hold.wait_s  # the clock may have been set back since the wait began
+        hold.until = latest if hold.until is None else min(hold.until, latest)
         return now >= hold.until
 
     def _task(self, uid: str, hold: Hold) -> int | None:

@@ -13,6 +13,7 @@ never run so. A standby does all of it but cycles and writes.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -91,6 +92,7 @@ class Loop:
         self.led = False
         self._kept: list[Order] = []
         self._unanswered = False
+        self._turned_at = -math.inf
         self._waits: dict[asyncio.Event, asyncio.Task[bool]] = {}
 
     def nudge(self) -> None:
@@ -177,8 +179,8 @@ class Loop:
     def _is_something_to_do(self) -> bool:
         if self._feed.changed.is_set() or self._writer.told.is_set() or self._config is not None:
             return True
-        if self._leads() != self.led:
-            return True
+        if self._leads() != self.led or self._clock() < self._turned_at:
+            return True  # what is due was reckoned before the clock was set back
         return self._may_cycle() and (self._due.now or self._due.at <= self._clock())
 
     # -- turns ----------------------------------------------------------------------------------
@@ -197,6 +199,7 @@ class Loop:
         self._unanswered = self._unanswered or any(isinstance(one, BindFailed) for one in outcomes)
         may_cycle = leads and self._may_cycle()
         given = Given(self._clock(), changes, outcomes, config, leads=leads)
+        self._turned_at = given.now
         if config is None and not begins and len(changes) + len(outcomes) <= FEW:
             # Handing over costs more than the work. Nobody else is at it: turns are made one at a time.
             self._take(self._worker.turn(given), changes)

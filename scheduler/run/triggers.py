@@ -97,7 +97,8 @@ class Triggers:
         waits = foreign or someone_waits(state)
         if waits and (self._given_up or versions(state, foreign=foreign) != self._seen):
             return Due(now, True, "change")
-        next_period = min(self._cycled_at, now) + self._period_s  # the clock may have been set back
+        self._cycled_at = min(self._cycled_at, now)  # the clock may have been set back
+        next_period = self._cycled_at + self._period_s
         if state.jobs.changed or self._follow:
             return Due(next_period, False, "report")
         if foreign:

@@ -111,6 +111,15 @@ def test_a_failed_eviction_brings_the_victim_back_and_spares_it_for_a_while() ->
     assert [one.pod for one in again if one.kind == "evict"] == ["ml/low"]
 
 
+def test_a_clock_that_is_set_back_lengthens_no_wait() -> None:
+    made = engine(node("n0"), group("g", phase="Running"), pod("p", "g", on="n0"))
+    task = made.state.tasks.index["ml/p"]
+    made.state.holds.eviction_failed(task, "budget")
+    made.cycle(10_000.0)
+    made.cycle(1_000.0)
+    assert made.state.holds.next_due() == 1_000.0 + SPARED_S
+
+
 def test_an_eviction_that_failed_for_want_of_a_leader_spares_nobody() -> None:
     made, _ = evicting()
     evict_failed(made, "ml/low", "fenced")

@@ -176,7 +176,10 @@ def test_policies_of_others_are_asked_every_period(monkeypatch: pytest.MonkeyPat
 def test_a_clock_that_is_set_back_delays_nothing() -> None:
     owner, triggers = settled(node("n0"), group("g", phase="Running"), RUNNING)
     owner.take([change_of({**RUNNING, "status": {"phase": "Succeeded"}})])
-    assert triggers.due(owner.engine, 50.0).at <= 51.0
+    assert triggers.due(owner.engine, 50.0).at == 51.0
+    assert triggers.due(owner.engine, 60.0).at == 51.0
+    owner, triggers = settled(*CROWD)
+    assert triggers.due(owner.engine, 50.0).at == 110.0
 
 
 def test_another_engine_is_asked_at_once() -> None:
