@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from volcano_py.crds.quantity import format_base, to_base
+from volcano_py.crds.quantity import to_base
 from volcano_py.plugins.deviceshare.names import BOOKED, MEASURES
 from volcano_py.scheduler.model.wording import NOUNS, card_figure
 
@@ -34,8 +34,6 @@ def amount(label: str, resource: str, text: str) -> str:
     Thousandths that arithmetic left over are rounded away.
     """
     base = to_base(resource, text)
-    if label != resource:
-        return card_figure(MEASURES[resource], resource, base)
-    if text.endswith("m") and abs(base) > 1000:
+    if label == resource and text.endswith("m") and abs(base) > 1000:
         return f"{base / 1000:.1f}".removesuffix(".0")
-    return format_base(resource, base)
+    return card_figure(MEASURES[resource] if label != resource else "", resource, base)

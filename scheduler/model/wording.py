@@ -13,11 +13,14 @@ from typing import Final
 import numpy as np
 
 from volcano_py.crds.messages import did_you_mean
-from volcano_py.crds.quantity import format_base
+from volcano_py.crds.quantity import format_base, units_per_one
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import PODS
 
 KIB: Final = 1024
+GIB: Final = 1024**3
+READABLE: Final = 7
+"""Signs of an amount; longer ones are rounded."""
 LARGE_MIB: Final = 100 * KIB
 """From here on MiB are unreadable."""
 NOUNS: Final = {"memory": "card memory", "cores": "card cores", "slots": "card slots"}
@@ -40,9 +43,19 @@ def card_figure(measure: str, resource: str, base: int) -> str:
     if measure == "memory":
         return _mib(base // 1000)
     if not measure:
-        return format_base(resource, base)
+        return _plain(resource, base)
     whole = f"{base / 1000:.1f}".removesuffix(".0")
     return f"{whole}%" if measure == "cores" else whole
+
+
+def _plain(resource: str, base: int) -> str:
+    """As Kubernetes writes it, where that can be read: shares by weight leave odd bytes and thousandths."""
+    text = format_base(resource, base)
+    if len(text) <= READABLE:
+        return text
+    if units_per_one(resource) == 1:
+        return f"{base / GIB:.5g}Gi"
+    return f"{base / 1000:.1f}" if text.endswith("m") else text
 
 
 def _mib(amount: int) -> str:

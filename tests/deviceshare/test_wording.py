@@ -48,6 +48,16 @@ def test_where_no_node_registers_cards_names_are_as_asked() -> None:
     )
 
 
+def test_odd_amounts_are_rounded() -> None:
+    state = card_engine(node("n1")).state
+    told = [
+        figure(state, "memory", 366_503_875_925),
+        figure(state, "cpu", 123_456_789),
+        figure(state, "cpu", 42_666),
+    ]
+    assert told == ["341.33Gi", "123456.8", "42666m"]
+
+
 @pytest.mark.parametrize(
     ("record", "started", "text"),
     [
