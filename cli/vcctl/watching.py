@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Final
 
 from volcano_py.cli.vcctl.cluster import Cluster
@@ -18,12 +18,21 @@ AGAIN_S: Final = 1.0
 
 
 async def changes(cluster: Cluster, kinds: Sequence[str]) -> AsyncIterator[None]:
-    """A tick after every burst of changes to objects of *kinds*; never ends by itself."""
+    """A tick after every burst of changes to objects of *kinds*; never ends by itself.
+
+    Raises:
+        ApiError: the server does not let us watch.
+    """
     stirred = asyncio.Event()
     watches = [asyncio.create_task(_watch(cluster, kind, stirred)) for kind in kinds]
+    for watch in watches:
+        watch.add_done_callback(lambda _: stirred.set())
     try:
         while True:
             await stirred.wait()
+            for watch in watches:
+                if watch.done():
+                    watch.result()
             await asyncio.sleep(CALM_S)
             stirred.clear()
             yield
@@ -39,8 +48,13 @@ async def _watch(cluster: Cluster, kind: str, stirred: asyncio.Event) -> None:
     path = resource.path(namespace)
     query = {"watch": "true", "allowWatchBookmarks": "false"}
     while True:
-        with suppress(ApiError, Unreachable):
+        try:
             async with aclosing(cluster.api.lines(path, query, idle_timeout_s=None)) as lines:
                 async for _ in lines:
                     stirred.set()
+        except Unreachable:
+            pass  # a server that is gone for a moment
+        except ApiError as error:
+            if not (error.is_passing or error.is_gone):
+                raise
         await asyncio.sleep(AGAIN_S)
