@@ -7,14 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import kubernetes
+import kubernetes.watch
 import pytest
-from kubernetes import client, config, watch
+from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from tests.apiserver.builders import pod
 from tests.apiserver.spaces import new_namespace
 from tests.e2e.servers import KINDS
 from volcano_py.scheduler.cluster.api import Api
+
+OFFICIAL: Any = kubernetes
+"""These parts of it have no types."""
 
 
 @pytest.fixture(params=KINDS)
@@ -26,7 +31,7 @@ def core(request: pytest.FixtureRequest, configs: Callable[[str], Path]) -> tupl
         async with await Api.connect(str(path)) as api:
             return await new_namespace(api)
 
-    loaded = config.new_client_from_config(str(path))
+    loaded = OFFICIAL.config.new_client_from_config(str(path))
     return client.CoreV1Api(loaded), asyncio.run(space())
 
 
@@ -56,7 +61,7 @@ def test_its_watch_follows(core: tuple[Any, str]) -> None:
     for name in ("a", "b"):
         api.create_namespaced_config_map(space, client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name)))
     api.delete_namespaced_config_map("a", space)
-    stream = watch.Watch().stream(
+    stream = OFFICIAL.watch.Watch().stream(
         api.list_namespaced_config_map, space, resource_version=version, timeout_seconds=20
     )
     found = []

@@ -132,7 +132,8 @@ def test_a_snapshot_that_fails_costs_no_change(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr(*((Path, step) if step == "rename" else (os, step)), fail)
+        owner: object = Path if step == "rename" else os
+        broken.setattr(owner, step, fail)
         with pytest.raises(OSError, match="No space left"):
             journal.condense(store)
     store.put("things", document("a/y", 2))
@@ -202,11 +203,10 @@ def killed_writer(folder: Path, lines: int) -> int:
     ) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline().strip() == "open"
-        for _ in range(lines):
-            answered = writer.stdout.readline()
+        answered = [writer.stdout.readline() for _ in range(lines)]
         writer.send_signal(signal.SIGKILL)
         rest = writer.stdout.read().split("\n")
         writer.wait()
     # The last line may be cut off; what is whole was answered.
     whole = [int(line) for line in rest[:-1] if line]
-    return max([int(answered), *whole])
+    return max([int(answered[-1]), *whole])

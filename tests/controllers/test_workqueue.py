@@ -42,7 +42,7 @@ def test_of_two_later_times_the_earlier_one_counts() -> None:
         async with asyncio.timeout(5):
             assert await queue.take() == "a"
         queue.done("a")
-        assert queue.is_idle
+        assert len(queue) == 0
         queue.add_later("b", 30)
         queue.add_later("b", 0.01)
         async with asyncio.timeout(5):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.e2e import objects
 from tests.e2e.live import Document
@@ -12,7 +13,7 @@ from tests.vcctl.person import Person
 from volcano_py.scheduler.model.kube.times import format_time
 
 
-def running(person: Person, name: str, node: str, queue: str, cpu: str, **spec: object) -> None:
+def running(person: Person, name: str, node: str, queue: str, cpu: str, **spec: Any) -> None:
     """A pod that runs on *node*, in a group of its own."""
     phase = {"status": {"phase": "Running"}}
     person.cluster.create(objects.group(person.space, name, 1, queue) | phase)
@@ -58,7 +59,7 @@ def test_a_group_that_runs_in_part_is_told_when_the_rest_may_start(person: Perso
 
 def test_names_that_nobody_has_are_answered_with_near_ones(person: Person) -> None:
     person.cluster.nodes(1, labels={"zone": "east"})
-    asks = {"requests": {"cpuu": "1"}, "nodeSelector": {"zone": "eest"}}
+    asks: dict[str, Any] = {"requests": {"cpuu": "1"}, "nodeSelector": {"zone": "eest"}}
     asks["requests"] = {"example.com/cards": "1"}
     amounts = {"example.com/card": "4"}
     person.cluster.patch(

@@ -231,7 +231,7 @@ def cards(count: int) -> Document:
 
 
 def test_a_gang_of_more_whole_cards_than_there_are_is_told() -> None:
-    asks = {"requests": {"nvidia.com/gpu": "1"}}
+    asks: dict[str, Any] = {"requests": {"nvidia.com/gpu": "1"}}
     one = only("gangs", seen(cards(4), queue("q"), *gang(5, **asks)))
     assert "needs 5 pods at once; alone in the cluster it would not start" in one.evidence
     assert "4 more would fit now" in one.evidence

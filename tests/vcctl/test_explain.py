@@ -104,7 +104,7 @@ def test_a_reason_comes_with_a_way_out(name: str) -> None:
 
 def test_a_gang_of_more_cards_than_there_are_is_told_how_many_fit() -> None:
     (cards,) = make_nodes(1, NodeShape(cards=CardShape(4)))
-    asks = {"requests": {"nvidia.com/gpu": "1"}}
+    asks: dict[str, Any] = {"requests": {"nvidia.com/gpu": "1"}}
     busy = [group("r", 3, phase="Running"), *(pod(f"r-{i}", "r", on="node-0", **asks) for i in range(3))]
     says = "more nodes: the gang needs 5 pods at once, the empty cluster holds 4 of them"
     five = of_group("g", cards, *busy, group("g", 5), *(pod(f"g-{i}", "g", **asks) for i in range(5)))
