@@ -37,11 +37,13 @@ class Live:
         self.api = self.call(Api.connect(str(kubeconfig), agent="test"))
 
     def close(self) -> None:
-        """End the background work and the connections."""
-        self.call(self._end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """End the background work and the connections; raises what the background work broke with."""
+        try:
+            self.call(self._end())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """What *work* returns, run on the loop."""
@@ -120,16 +122,21 @@ class Live:
         await self.api.call("POST", path, body=document, tries=TRIES)
 
     async def _end(self) -> None:
-        await self._end_background()
-        await self.api.close()
+        try:
+            await self._end_background()
+        finally:
+            await self.api.close()
         await asyncio.sleep(0.1)  # TLS connections end a few turns of the loop after they were closed
 
     async def _end_background(self) -> None:
         for each in self._background:
             each.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        ended = await asyncio.gather(*self._background, return_exceptions=True)
         await self._contexts.aclose()
         self._background = []
+        for outcome in ended:
+            if isinstance(outcome, Exception):
+                raise outcome  # it broke during the test, which may have gone on without it
 
 
 def key_of(document: Document) -> str:
