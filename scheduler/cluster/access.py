@@ -23,13 +23,16 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config import ConfigException
 
+from volcano_py.crds.messages import did_you_mean
+
 __all__ = ["Access", "AccessError"]
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 
-# These two carry no annotations.
+# These carry no annotations.
 _load_service_account: Final[Callable[..., None]] = kubernetes.aio.config.load_incluster_config
+_list_contexts: Final[Callable[..., tuple[list[Any], Any]]] = kubernetes.aio.config.list_kube_config_contexts
 _load_files: Final[Callable[..., Awaitable[Any]]] = kubernetes.aio.config.load_kube_config
 
 # Seconds between two looks at credentials that may rotate; tokens of pods live for an hour.
@@ -214,8 +217,23 @@ async def _from_files(
         namespace = loader.current_context["context"].get("namespace") or "default"
     except _FAULTS as error:
         wanted = f" with --context {context}" if context else ""
-        raise AccessError(f"the kubeconfig {named}{wanted} can't be used: {_why(error)}") from error
+        why = _no_context(paths, context) or _why(error)
+        raise AccessError(f"the kubeconfig {named}{wanted} can't be used: {why}") from error
     return namespace, loader
+
+
+def _no_context(paths: str, context: str | None) -> str:
+    """That no file of *paths* has *context*, with those that they have; "" where that is not the fault."""
+    if not context:
+        return ""
+    try:
+        contexts, _ = _list_contexts(paths)
+        known = sorted(str(one["name"]) for one in contexts)
+    except _FAULTS:
+        return ""
+    if context in known:
+        return ""
+    return f"it has no such context{did_you_mean(context, known)}; there are {', '.join(known)}"
 
 
 def _why(error: Exception) -> str:

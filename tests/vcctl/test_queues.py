@@ -130,7 +130,8 @@ def test_flags_say_which_server(person: Person, tmp_path: Path) -> None:
     config["users"][0]["user"] = {"token": "nobody's"}
     wrong.write_text(yaml.safe_dump(config))
     assert "log in again" in person.refused("--kubeconfig", str(wrong), "queue", "list")
-    assert "no-such" in person.refused("--context", "no-such", "queue", "list", code=2)
+    told = person.refused("--context", "no-such", "queue", "list", code=2)
+    assert "--context no-such can't be used: it has no such context; there are " in told
 
 
 def test_kubectl_finds_the_plugin(person: Person) -> None:
