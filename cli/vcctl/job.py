@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,12 +18,13 @@ from volcano_py.cli.vcctl.basic import (
     get_verb,
     in_order,
 )
-from volcano_py.cli.vcctl.cluster import Cluster, Document, run
+from volcano_py.cli.vcctl.cluster import Cluster, CommandError, Document, run
 from volcano_py.cli.vcctl.commands import one_name, order
 from volcano_py.cli.vcctl.flags import NAMESPACED, Flags, verb
 from volcano_py.cli.vcctl.queue_orders import amounts, queue_of
 from volcano_py.cli.vcctl.submitting import submit
 from volcano_py.cli.vcctl.tables import Column, age, say, show
+from volcano_py.scheduler.cluster.api import ApiError
 
 app = typer.Typer(cls=NearMissGroup, no_args_is_help=True, help="Jobs of batch.volcano.sh.")
 
@@ -148,8 +150,19 @@ def run_job(
         spec = {"minAvailable": least, "queue": queue, "schedulerName": scheduler, "tasks": [task]}
         await cluster.create("Job", _job(name, cluster.namespace, spec))
         say(f"job {name} created")
+        await _note_queue(cluster, queue)
 
     run(flags, work)
+
+
+async def _note_queue(cluster: Cluster, queue: str) -> None:
+    """Say so if the job waits in a queue that is not there; who may not read queues is told nothing."""
+    try:
+        await cluster.get("Queue", queue)
+    except CommandError as missing:
+        sys.stderr.write(f"note: it waits for its queue: {missing}\n")
+    except ApiError:
+        return
 
 
 def _job(name: str, namespace: str, spec: dict[str, Any]) -> Document:

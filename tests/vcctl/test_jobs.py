@@ -37,6 +37,15 @@ def test_a_job_is_submitted_from_flags(person: Person) -> None:
     assert [row[0], *row[2:6]] == ["train", "Pending", "Batch", "4", "3"]
 
 
+def test_a_job_for_a_queue_that_is_not_there_is_made_with_a_note(person: Person) -> None:
+    person.says("queue", "create", "research")
+    done = person.runs("job", "run", "-N", "lost", "-q", "reserch", "-n", person.space)
+    assert done.stdout == "job lost created\n"
+    assert done.stderr == (
+        'note: it waits for its queue: Queue reserch does not exist (did you mean "research"?)\n'
+    )
+
+
 def test_a_job_is_submitted_from_a_manifest(person: Person) -> None:
     here = ("-n", person.space)
     assert person.runs("job", "run", "-f", "-", *here, text=JOB).stdout == "job filed created\n"
