@@ -61,6 +61,8 @@ class _Segment:
                 self._waiting.append(data)
             elif not self.trouble:
                 self._put(data)
+                if not os.fstat(self._file).st_nlink:
+                    self.trouble = f"{self.path} was deleted"
 
     def close(self) -> None:
         """Wait for the beginning and close the file."""
@@ -126,10 +128,10 @@ class Journal:
 
     def wants_beginning(self) -> bool:
         """Whether ``begin`` should be called: there is no segment, or the present one is full."""
-        if self._next is not None:
+        if self._next is not None or time.monotonic() < self._retry_at:
             return False
         if self._current is None:
-            return time.monotonic() >= self._retry_at
+            return True
         return self._current.size - self._current.begins > max(self.size // 4, self._current.begins)
 
     @property
@@ -140,8 +142,9 @@ class Journal:
     def begin(self, beginning: Beginning) -> None:
         """Begin a segment; the present one goes on until that stands."""
         self.flush()
-        number = max((number_of(path) for path in segments(self.folder)), default=0) + 1
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)  # somebody may have removed it meanwhile
+            number = max((number_of(path) for path in segments(self.folder)), default=0) + 1
             path = self.folder / f"{number:012d}{SUFFIX}"
             self._next = _Segment(path, beginning)
         except OSError as error:
@@ -184,7 +187,10 @@ class Journal:
             old, self._current, self._next = self._current, self._next, None
             if old is not None:
                 old.close()
-            self._delete_old()
+            try:
+                self._delete_old()
+            except OSError as error:
+                self._fail(f"an old segment can't be deleted: {error}")
         if self._current is not None and self._current.trouble:
             trouble = self._current.trouble
             self._current.close()

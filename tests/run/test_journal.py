@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from random import Random
@@ -243,6 +244,36 @@ def test_a_disk_that_fails_interrupts_the_journal_and_not_the_scheduler(
     assert journal.trouble == ""
     worker.close()
     assert not [one.differs for one in replayed(tmp_path)[0] if one.differs]
+
+
+def test_a_folder_that_is_removed_is_made_again_and_told_of_once(tmp_path: Path) -> None:
+    folder = tmp_path / "journal"
+    life = random_life("removed")
+    journal = Journal(folder, LARGE, retry_s=0.0)
+    worker = worker_of(life, journal)
+    turn(worker, life)
+    wait_for_beginning(journal)
+    shutil.rmtree(folder)
+    life.live(3)
+    turn(worker, life)
+    assert "was deleted" in journal.trouble
+    turn(worker, life)
+    wait_for_beginning(journal)
+    turn(worker, life)
+    assert journal.trouble == ""
+    worker.close()
+    assert not [one.differs for one in replayed(folder)[0] if one.differs]
+
+
+def test_a_segment_that_can_not_be_begun_is_not_tried_at_every_turn(tmp_path: Path) -> None:
+    folder = tmp_path / "journal"
+    life = random_life("no folder")
+    journal = Journal(folder, LARGE)
+    folder.rmdir()
+    folder.write_text("in the way")
+    turn(worker_of(life, journal), life)
+    assert "exists" in journal.trouble
+    assert not journal.wants_beginning()
 
 
 def unwritable(key: str) -> Change:
