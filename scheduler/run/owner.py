@@ -97,7 +97,8 @@ class Owner:
             of_kind = self.known.setdefault(change.kind, {})
             if change.is_deletion:
                 of_kind.pop(change.key, None)
-                self._leaving.discard(change.key)
+                if change.kind == "Pod":
+                    self._leaving.discard(change.key)
             else:
                 of_kind[change.key] = change
         try:

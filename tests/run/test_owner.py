@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.clusters import group, node, pod
-from tests.run.lives import change_of, known_of, of_kind, pods_of, random_life, tell
+from tests.run.lives import change_of, deletion_of, known_of, of_kind, pods_of, random_life, tell
 from volcano_py.crds.schedulerconfig import load_scheduler_config, parse_scheduler_config
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.model.kube.objects import Pod
@@ -107,7 +107,7 @@ def test_evictions_of_a_broken_cycle_do_not_count_and_earlier_ones_do(
 ) -> None:
     made = crowded()
     (evicted,) = pods_of(of_kind(made.cycle(1.0), "evict"))
-    made.take([change_of(node("n1", "1"))])
+    made.take([change_of(node("n1", "1")), deletion_of(("PodGroup", evicted))])  # a group of the pod's name
     made.take([change_of(each) for each in (group("more", phase="Running"), pod("more-0", "more", on="n1"))])
     made.take(
         [change_of(group("second", priorityClassName="high")), change_of(pod("second-0", "second", **HIGH))]
