@@ -124,7 +124,7 @@ def _clock(text: str) -> float:
     try:
         return parse_time(text)
     except ValueError as error:
-        _fail(f"--now: {error}; write it like 2026-01-01T00:00:00Z")
+        _fail(f"--now: {error}")
 
 
 def _fail(message: str) -> NoReturn:

@@ -16,11 +16,12 @@ __all__ = ["DURATION_PATTERN", "parse_duration_s", "parse_time_s", "time_text"]
 _RFC3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
-_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
-_UNIT_S: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART: Final = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_MICRO: Final = dict.fromkeys(("us", "µs", "μs"), 1e-6)  # the sign for micro and the Greek letter
+_UNIT_S: Final = {"ns": 1e-9, **_MICRO, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 # What the API server can check of a duration that may not be negative.
-DURATION_PATTERN: Final = r"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)$"
+DURATION_PATTERN: Final = r"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
 
 
 def time_text(value: object) -> object:

@@ -145,7 +145,7 @@ def test_a_wrong_configuration_stops_the_plan(
     ("arguments", "says"),
     [
         ((), "nothing to plan"),
-        (("-f", "x", "--now", "noon"), "--now: not an RFC 3339 time: 'noon'; write it like"),
+        (("-f", "x", "--now", "noon"), '--now: must be a time such as 2026-01-01T00:00:00Z, not "noon"'),
         (("-f", "x", "--config", "nowhere"), "--config: nowhere can't be read"),
     ],
 )

@@ -50,6 +50,8 @@ def test_written_times_read_back(seconds: int) -> None:
         ("1.5h", 5400.0),
         (".5s", 0.5),
         ("300ms", 0.3),
+        ("2µs", 2e-6),
+        ("2μs", 2e-6),
         ("1h0m0.5s", 3600.5),
         ("-2s", -2.0),
         ("+2s", 2.0),
@@ -66,5 +68,5 @@ def test_durations(text: Any, seconds: float) -> None:
     "text", ["", "5", "h", "1d", "1h 5m", "1h5", "--1s", "s", ".s", True, None, float("nan"), [1]]
 )
 def test_no_durations(text: Any) -> None:
-    with pytest.raises(ValueError, match="not a duration"):
+    with pytest.raises(ValueError, match="must be a duration"):
         parse_duration(text)
