@@ -153,7 +153,7 @@ def _evictions(report: Data) -> RenderableType | None:
         blocks.append(Text.assemble((decision["pod"], "red"), f" on {decision['node']}"))
         facts = (
             ("for", decision["forWhom"]),
-            ("why", decision["reason"]),
+            ("why", decision["reason"].removeprefix(f"{decision['action']}: ")),
             ("lost", decision["lost"]),
             ("by", decision["action"]),
         )

@@ -38,7 +38,7 @@ _REASONS: Final = {
     YOUNG: "younger than their minimum run time",
     SPARED: "could not be evicted a short while ago",
 }
-NOT_GIVEN_UP: Final = "not given up by {plugins}"
+NOT_GIVEN_UP: Final = "kept by plugins {plugins}"
 UNBREAKABLE: Final = "in gangs that would be broken"
 Level = tuple[int, int]
 """Job priority, task priority; the lower goes first."""
