@@ -127,7 +127,7 @@ def test_an_eviction_is_told_in_full() -> None:
     for width, terminal in ((40, False), (80, False), (200, True)):
         text = words(printed(report(decisions=[evicted]), width=width, terminal=terminal))
         assert "research/sweep-5" in text
-        assert "why queue research" in text
+        assert "reclaim: queue" not in text
         assert "2 over its entitlement of 5 [owned by product]" in text
         for told in ("gpu-1", "product/serve", "2 card-hours"):
             assert told in text
