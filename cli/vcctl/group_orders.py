@@ -8,7 +8,7 @@ from volcano_py.cli.vcctl.cluster import Cluster, CommandError, Document
 from volcano_py.cli.vcctl.queue_orders import parent_of, queue_of, state_of
 from volcano_py.cli.vcctl.tables import say
 from volcano_py.crds.annotations import BOOST, GROUP, HOLD
-from volcano_py.scheduler.model.pods import as_flag
+from volcano_py.scheduler.model.notes import as_flag
 
 WAITING: Final = ("Pending", "Inqueue")
 """Phases in which nothing of a group runs."""

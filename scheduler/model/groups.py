@@ -10,7 +10,8 @@ from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.request import amounts
-from volcano_py.scheduler.model.pods import as_flag, as_seconds, book_tasks, said, whole_number
+from volcano_py.scheduler.model.notes import as_flag, as_seconds, doubts_about, said
+from volcano_py.scheduler.model.pods import book_tasks, whole_number
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState
@@ -92,6 +93,8 @@ class GroupIntake:
         job.interruptible = as_flag(said(labels, annotations, PREEMPTABLE))
         job.min_run_s = as_seconds(said(labels, annotations, COOLDOWN))
         job.held = bool(as_flag(annotations.get(HOLD)))
+        state.doubts.pop(f"PodGroup {job.key}", None)
+        state.doubt("PodGroup", job.key, doubts_about(labels, annotations))
         job.boost = _boost(state, job, annotations.get(BOOST))
         if new or (group.status is not None and group.status.phase):
             job.phase = (group.status.phase if group.status else "") or PENDING

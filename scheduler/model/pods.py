@@ -21,7 +21,8 @@ from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.kube.podspec import PodConstraints, pod_constraints
 from volcano_py.scheduler.model.kube.request import nonzero_request, pod_request
-from volcano_py.scheduler.model.kube.times import parse_duration, parse_time
+from volcano_py.scheduler.model.kube.times import parse_time
+from volcano_py.scheduler.model.notes import as_flag, as_seconds, doubts_about, said
 from volcano_py.scheduler.model.resources import POD_UNIT
 from volcano_py.scheduler.model.tasks import HOLDS_NODE, NOWHERE, Status
 
@@ -39,7 +40,6 @@ _NO_PRIORITY: Final = Problem(
 
 _LARGEST_PRIORITY: Final = 2**31 - 1
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _STANDING: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
 """Statuses between which a pod gets on without a change of any amount."""
 _STAYS: Final = (Status.BOUND, Status.RUNNING, Status.UNKNOWN)
@@ -50,26 +50,6 @@ _BY_PHASE: Final = {
     "Failed": Status.FAILED,
     "Unknown": Status.UNKNOWN,
 }
-
-
-def said(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str | None:
-    """The value of *key*, annotation before label."""
-    return annotations.get(key, labels.get(key))
-
-
-def as_flag(text: str | None) -> bool | None:
-    """A flag as Volcano reads it: unparsable is false; None where nothing is said."""
-    return None if text is None else text in _TRUE
-
-
-def as_seconds(text: str | None) -> float | None:
-    """A duration in seconds; None where nothing (or nothing readable) is said."""
-    if text is None:
-        return None
-    try:
-        return parse_duration(text)
-    except ValueError:
-        return None
 
 
 def status_of(pod: Pod) -> Status:
@@ -133,6 +113,8 @@ class PodIntake:
         ours = self.is_ours(pod)
         if self._is_irrelevant(pod, status, ours):
             return
+        if ours:
+            self.state.doubt("Pod", pod.key, doubts_about(pod.metadata.labels, pod.metadata.annotations))
         signature, profile = self._signature(pod)
         task = self._write(pod, signature, status, ours, profile)
         if assumed is not None:

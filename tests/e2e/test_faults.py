@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import urllib.request
 
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
+from tests.e2e.components import Component
+
+VALID = "volcano-py.io/Valid"
+
+
+def health_of(scheduler: Component) -> dict[str, int]:
+    """What the probes of *scheduler* answer, by path."""
+    found = re.search(r'"addresses": \["([^"]+)"', scheduler.log.read_text())
+    assert found is not None
+    answers = {}
+    for path in ("/healthz", "/readyz"):
+        with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=5) as answer:
+            answers[path] = answer.status
+    return answers
 
 
 def lease_holder(cluster: Cluster) -> str:
@@ -66,7 +82,7 @@ def test_a_paused_leader_is_replaced_and_binds_nothing_more(cluster: Cluster) ->
 def test_garbage_is_told_to_its_owner_and_to_nobody_else(cluster: Cluster) -> None:
     cluster.default_queue()
     cluster.nodes(1, annotations={"hami.io/node-nvidia-register": "{nonsense"})
-    cluster.scheduler()
+    scheduler = cluster.scheduler("--no-leader-elect")
     cluster.create(objects.queue("x", parent="y"), objects.queue("y", parent="x"))
     notes = {"volcano.sh/preemptable": "perhaps", "volcano.sh/cooldown-time": "soon", "big": "x" * 200_000}
     cluster.create(
@@ -80,6 +96,13 @@ def test_garbage_is_told_to_its_owner_and_to_nobody_else(cluster: Cluster) -> No
     cluster.until(lambda: cluster.condition("PodGroup", key, "Unschedulable"), what="the cycle told")
     said = cluster.condition("PodGroup", key, "Unschedulable") or {}
     assert "circle" in said["message"]
+    key = f"{cluster.space}/noted-0"
+    doubts = cluster.until(lambda: cluster.condition("Pod", key, VALID), what="doubts told")
+    assert "volcano.sh/preemptable" in doubts["message"]
+    assert "volcano.sh/cooldown-time" in doubts["message"]
+    told = cluster.until(lambda: cluster.condition("Node", "n0", VALID), what="the node's fault told")
+    assert "hami.io/node-nvidia-register" in told["message"]
+    assert health_of(scheduler) == {"/healthz": 200, "/readyz": 200}
 
 
 def test_a_crashed_server_loses_nothing(cluster: Cluster) -> None:

@@ -24,6 +24,10 @@ def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
     cluster.wait_bound(2, "small")
     waits_with(cluster, "big", "Insufficient cpu")
     assert cluster.bound("big") == {}
+    for pod in cluster.pods("big"):  # what cluster autoscalers read, of each member
+        key = f"{cluster.space}/{pod}"
+        condition = cluster.until(lambda key=key: cluster.condition("Pod", key, "PodScheduled"))
+        assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     cluster.create(objects.node("n2", cpu="2"))
     waits_with(cluster, "big", "/3 nodes")
     assert cluster.bound("big") == {}
