@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 
@@ -26,7 +28,7 @@ def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
     assert cluster.bound("big") == {}
     for pod in cluster.pods("big"):  # what cluster autoscalers read, of each member
         key = f"{cluster.space}/{pod}"
-        condition = cluster.until(lambda key=key: cluster.condition("Pod", key, "PodScheduled"))
+        condition = cluster.until(partial(cluster.condition, "Pod", key, "PodScheduled"))
         assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     cluster.create(objects.node("n2", cpu="2"))
     waits_with(cluster, "big", "/3 nodes")
