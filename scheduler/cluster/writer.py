@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,6 +25,7 @@ from volcano_py.scheduler.cluster.binder import Binder, BindWork
 from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter, same_words
 from volcano_py.scheduler.cluster.evictor import Evictor
 from volcano_py.scheduler.cluster.grace import Grace
+from volcano_py.scheduler.cluster.group_binds import GroupBinds
 from volcano_py.scheduler.cluster.orders import (
     BindDone,
     BindFailed,
@@ -137,7 +138,7 @@ class Writer:
         self._evictor = Evictor(api, fence, clock, self.events.note, self._tell, patience_s)
         self._clock = clock
         self._outcomes: deque[Outcome] = deque()
-        self._groups = _GroupBinds()
+        self._groups = GroupBinds()
         self._counts = WriterStats()
         self.told = asyncio.Event()
         self._telling: asyncio.TimerHandle | None = None
@@ -361,70 +362,3 @@ class _Said:
     def forget_all(self) -> None:
         """Nothing was said of anything."""
         self._orders.clear()
-
-
-class _GroupBinds:
-    """PodGroup statuses that wait for binds of their members.
-
-    A failed bind holds the status too, until the engine has heard of it and answered with its next orders.
-    """
-
-    def __init__(self) -> None:
-        self._open: Counter[str] = Counter()
-        self._unanswered: Counter[str] = Counter()
-        self._heard: Counter[str] = Counter()
-        self._held: dict[str, GroupOrder] = {}
-
-    def __len__(self) -> int:
-        return len(self._open) + len(self._unanswered) + len(self._heard) + len(self._held)
-
-    def began(self, group: str) -> None:
-        """A member is being bound."""
-        if group:
-            self._open[group] += 1
-
-    def ended(self, group: str, *, failed: bool) -> None:
-        """A member's bind is over."""
-        if not group:
-            return
-        _take(self._open, group, 1)
-        if failed:
-            self._unanswered[group] += 1
-
-    def heard(self, groups: Iterable[str]) -> None:
-        """The engine knows of these failed members: what it orders next is its answer."""
-        self._heard.update(group for group in groups if group)
-
-    def answered(self) -> None:
-        """The engine has given its orders."""
-        for group, count in self._heard.items():
-            _take(self._unanswered, group, count)
-        self._heard.clear()
-
-    def hold(self, order: GroupOrder) -> bool:
-        """Keep *order* if its group waits for binds or for an answer."""
-        if order.key not in self._open and order.key not in self._unanswered:
-            return False
-        self._held[order.key] = order
-        return True
-
-    def drop_held(self) -> None:
-        """What waits is of an earlier lead, and not true any more."""
-        self._held.clear()
-
-    def let_go(self) -> list[GroupOrder]:
-        """Statuses that need not wait any more."""
-        free = [key for key in self._held if key not in self._open and key not in self._unanswered]
-        return [self._held.pop(key) for key in free]
-
-    def free(self, group: str) -> GroupOrder | None:
-        """The status of *group*, if it need not wait any more."""
-        waits = group in self._open or group in self._unanswered
-        return None if waits else self._held.pop(group, None)
-
-
-def _take(counts: Counter[str], key: str, number: int) -> None:
-    """Count *key* down; nothing is kept of those at zero."""
-    counts[key] -= number
-    if counts[key] <= 0:
-        del counts[key]
