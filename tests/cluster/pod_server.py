@@ -101,6 +101,14 @@ class PodServer:
         """How many requests of *method* to paths that end so."""
         return sum(verb == method and path.endswith(end) for verb, path in self.seen)
 
+    def conditions(self, path: str) -> dict[str, Document]:
+        """Conditions of an object by type."""
+        return {each["type"]: each for each in self.objects[path]["status"].get("conditions", [])}
+
+    def events(self) -> list[Document]:
+        """All events."""
+        return [each for path, each in self.objects.items() if "/events/" in path]
+
     @asynccontextmanager
     async def api(self, folder: Path) -> AsyncIterator[Api]:
         """The running server, as a client sees it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.pod_server import Document, PodServer, pod_path
+from tests.cluster.pod_server import PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import run
 from volcano_py.scheduler.cluster import grace
@@ -21,10 +21,6 @@ FEW = "the gang needs 3 pods and has 2"
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grace, "GRACE_S", 0.2)
-
-
-def events(server: PodServer) -> list[Document]:
-    return [each for path, each in server.objects.items() if "/events/" in path]
 
 
 def refused(message: str = FEW, reason: str = "NotEnoughTasks") -> RefusalOrder:
@@ -56,10 +52,10 @@ def test_a_gang_that_is_complete_soon_never_was_incomplete(tmp_path: Path) -> No
         assert await writer.drain(20.0)
         assert writer.stats.bound == 1
         assert len(writer._grace) == 0
-        await until(lambda: [each["reason"] for each in events(server)] == ["Scheduled"])
+        await until(lambda: [each["reason"] for each in server.events()] == ["Scheduled"])
 
     run(tmp_path, server, work)
-    assert [each["reason"] for each in events(server)] == ["Scheduled"]
+    assert [each["reason"] for each in server.events()] == ["Scheduled"]
 
 
 def test_a_gang_that_stays_incomplete_is_told_once(tmp_path: Path) -> None:
@@ -69,11 +65,11 @@ def test_a_gang_that_stays_incomplete_is_told_once(tmp_path: Path) -> None:
         writer.submit([refused(), group_says("Unschedulable", "NotEnoughTasks", FEW)])
         writer.submit([refused("the gang needs 3 pods and has 1")])
         assert await writer.drain(20.0)
-        assert events(server) == []
-        await until(lambda: len(events(server)) == 2)
+        assert server.events() == []
+        await until(lambda: len(server.events()) == 2)
 
     run(tmp_path, server, work)
-    assert sorted(each["reason"] for each in events(server)) == ["FailedScheduling", "Unschedulable"]
+    assert sorted(each["reason"] for each in server.events()) == ["FailedScheduling", "Unschedulable"]
 
 
 def test_another_reason_is_told_at_once_and_in_place_of_it(tmp_path: Path) -> None:
@@ -83,7 +79,7 @@ def test_another_reason_is_told_at_once_and_in_place_of_it(tmp_path: Path) -> No
         writer.submit([refused()])
         writer.submit([refused("0/3 nodes are available", "Unschedulable")])
         assert await writer.drain(20.0)
-        assert [each["note"] for each in events(server)] == ["0/3 nodes are available"]
+        assert [each["note"] for each in server.events()] == ["0/3 nodes are available"]
         assert len(writer._grace) == 0
 
     run(tmp_path, server, work)
@@ -98,4 +94,4 @@ def test_what_is_gone_is_not_told_of(tmp_path: Path) -> None:
         assert len(writer._grace) == 0
 
     run(tmp_path, server, work)
-    assert events(server) == []
+    assert server.events() == []

@@ -17,12 +17,7 @@ from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictDone, EvictFailed
 from volcano_py.scheduler.cluster.writer import Writer
 
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backoff as it is, a hundred times faster."""
-    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
+pytestmark = pytest.mark.usefixtures("short_waits")
 
 
 def test_a_bind_writes_node_and_annotations_in_one_request(tmp_path: Path) -> None:

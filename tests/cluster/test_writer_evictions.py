@@ -12,7 +12,6 @@ import pytest
 from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, evict, first, run, submit
-from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster import evictor as evictor_module
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.notices import MARKS, due_eviction, marked
@@ -22,10 +21,8 @@ from volcano_py.scheduler.model.kube.objects import Pod, decode
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backoff as it is, a hundred times faster; naps of a moment, since the tests set the clock."""
-    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
+def short_naps(short_waits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Naps of a moment, since the tests set the clock."""
     monkeypatch.setattr(evictor_module, "_LONGEST_SLEEP_S", 0.02)
 
 
@@ -36,10 +33,6 @@ def notes(server: PodServer, name: str) -> Mapping[str, str]:
 
 def leaving(server: PodServer, name: str) -> bool:
     return "deletionTimestamp" in server.objects[pod_path(name)]["metadata"]
-
-
-def events(server: PodServer) -> list[Document]:
-    return [each for path, each in server.objects.items() if "/events/" in path]
 
 
 def as_pod(document: Document) -> Pod:
@@ -64,7 +57,7 @@ def test_an_evicted_pod_says_for_whom_by_which_rule_and_what_is_lost(tmp_path: P
     (condition,) = server.objects[pod_path("a")]["status"]["conditions"]
     assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "PreemptionByScheduler")
     assert condition["message"] == "evicted for ns/g by reclaim: queue a is over (lost: 8 cpu-seconds)"
-    (event,) = events(server)
+    (event,) = server.events()
     assert (event["reason"], event["regarding"]["name"], event["type"]) == ("Evict", "a", "Warning")
 
 
@@ -74,7 +67,7 @@ def test_the_group_is_told_of_its_evicted_pods(tmp_path: Path) -> None:
     for name in ("a", "b"):
         server.pod(name)
     run(tmp_path, server, submit(*(evict(name, group=group) for name in ("a", "b"))))
-    told = [each["note"] for each in events(server) if each["regarding"]["kind"] == "PodGroup"]
+    told = [each["note"] for each in server.events() if each["regarding"]["kind"] == "PodGroup"]
     why = "evicted for ns/g by reclaim: queue a is over (lost: 8 cpu-seconds)"
     assert sorted(told) == [f"pod a: {why}", f"pod b: {why}"]
 
@@ -158,8 +151,8 @@ def test_a_pod_under_notice_is_told_at_once_and_goes_at_its_deadline(tmp_path: P
         writer.submit([evict("a", notice_s=60.0), evict("a", notice_s=1.0)])
         await until(lambda: writer.stats.under_notice == 1)
         assert notes(server, "a")["volcano-py.io/eviction-deadline"] == "2027-01-15T08:01:00Z"
-        await until(lambda: events(server))
-        assert events(server)[0]["note"].endswith("due at 2027-01-15T08:01:00Z")
+        await until(server.events)
+        assert server.events()[0]["note"].endswith("due at 2027-01-15T08:01:00Z")
         clock.now += 59.0
         await asyncio.sleep(0.1)
         assert not leaving(server, "a")
@@ -168,7 +161,7 @@ def test_a_pod_under_notice_is_told_at_once_and_goes_at_its_deadline(tmp_path: P
 
     assert run(tmp_path, server, work, clock=clock) == [EvictDone("ns/a", "uid-a", "ns/g")]
     assert leaving(server, "a")
-    assert len(events(server)) == 1
+    assert len(server.events()) == 1
 
 
 def test_a_clock_that_is_set_back_does_not_lengthen_a_notice(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
+from tests.cluster.pod_server import Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, bind, first, run, submit
-from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
 from volcano_py.scheduler.cluster.orders import (
@@ -30,24 +29,11 @@ QUEUE = "/apis/scheduling.volcano.sh/v1beta1/queues/q"
 RUNNING = GroupOrder("ns", "g", "uid-g", {"phase": "Running"}, (Note("Scheduled", "ready"),))
 
 
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backoff as it is, a hundred times faster."""
-    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
+pytestmark = pytest.mark.usefixtures("short_waits")
 
 
 def refusal(name: str, message: str = "0/3 nodes are available", *, event: bool = True) -> RefusalOrder:
     return RefusalOrder("ns", name, f"uid-{name}", message, event=event)
-
-
-def conditions(server: PodServer, path: str) -> dict[str, Document]:
-    listed = server.objects[path]["status"].get("conditions", [])
-    return {each["type"]: each for each in listed}
-
-
-def events(server: PodServer) -> list[Document]:
-    return [each for path, each in server.objects.items() if "/events/" in path]
 
 
 # -- pods ---------------------------------------------------------------------------------------
@@ -57,11 +43,11 @@ def test_a_refusal_is_a_condition_that_autoscalers_read_and_an_event(tmp_path: P
     server = PodServer()
     server.pod("a")
     run(tmp_path, server, submit(refusal("a")))
-    condition = conditions(server, pod_path("a"))["PodScheduled"]
+    condition = server.conditions(pod_path("a"))["PodScheduled"]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     assert condition["message"] == "0/3 nodes are available"
     assert condition["lastTransitionTime"] == "2027-01-15T08:00:00Z"
-    assert [each["reason"] for each in events(server)] == ["FailedScheduling"]
+    assert [each["reason"] for each in server.events()] == ["FailedScheduling"]
 
 
 def test_a_refusal_repeated_in_each_cycle_is_written_once(tmp_path: Path) -> None:
@@ -87,11 +73,11 @@ def test_another_number_of_nodes_is_no_event_and_trickles(tmp_path: Path) -> Non
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refusal(name) for name in names])
         assert await writer.drain(20.0)
-        told, written = len(events(server)), server.wrote("PATCH", "/status")
+        told, written = len(server.events()), server.wrote("PATCH", "/status")
         assert (told, written) == (40, 40)
         writer.submit([refusal(name, "0/4 nodes are available") for name in names])
         await until(lambda: server.wrote("PATCH", "/status") - written == 20)
-        assert len(events(server)) == told
+        assert len(server.events()) == told
         first_minor = [at for at, (method, _) in enumerate(server.seen) if method == "PATCH"][written]
         assert server.times[-1] - server.times[first_minor] > 0.9  # 10 at once, then 10 a second
 
@@ -103,7 +89,7 @@ def test_of_many_wishes_for_a_pod_the_latest_is_written(tmp_path: Path) -> None:
     server.pod("a")
     orders = [refusal("a", f"reason {word}", event=False) for word in ("one", "two", "three")]
     run(tmp_path, server, submit(*orders, NominateOrder("ns", "a", "uid-a", "n1")))
-    assert conditions(server, pod_path("a"))["PodScheduled"]["message"] == "reason three"
+    assert server.conditions(pod_path("a"))["PodScheduled"]["message"] == "reason three"
     assert server.objects[pod_path("a")]["status"]["nominatedNodeName"] == "n1"
     assert server.wrote("PATCH", "/status") == 1
 
@@ -120,7 +106,7 @@ def test_a_status_that_meets_a_fault_is_written(tmp_path: Path, fault: Fault) ->
     server = PodServer(choose=first(fault, ends="/status"))
     server.pod("a")
     run(tmp_path, server, submit(refusal("a")))
-    assert "PodScheduled" in conditions(server, pod_path("a"))
+    assert "PodScheduled" in server.conditions(pod_path("a"))
 
 
 def test_another_pod_of_the_name_is_not_written(tmp_path: Path) -> None:
@@ -186,9 +172,9 @@ def test_who_leads_again_says_what_could_not_be_said(tmp_path: Path) -> None:
             assert await writer.drain(20.0)
 
     run(tmp_path, server, work, fence=lambda: leads[0])
-    assert set(conditions(server, pod_path("a"))) == {"PodScheduled", "volcano-py.io/Valid"}
+    assert set(server.conditions(pod_path("a"))) == {"PodScheduled", "volcano-py.io/Valid"}
     assert server.objects[GROUP]["status"] == {"phase": "Running"}
-    assert sorted(each["reason"] for each in events(server)) == [
+    assert sorted(each["reason"] for each in server.events()) == [
         "FailedScheduling",
         "Scheduled",
         "Unreadable",
@@ -205,7 +191,7 @@ def test_a_podgroups_status_goes_where_its_crd_has_it(tmp_path: Path, *, served:
     run(tmp_path, server, submit(RUNNING))
     assert server.objects[GROUP]["status"] == {"phase": "Running"}
     assert server.wrote("PATCH", "/podgroups/g/status" if served else "/podgroups/g") == 1
-    assert [each["reason"] for each in events(server)] == ["Scheduled"]
+    assert [each["reason"] for each in server.events()] == ["Scheduled"]
 
 
 def test_a_crd_that_gets_a_status_endpoint_is_noticed(tmp_path: Path) -> None:
@@ -253,7 +239,7 @@ def test_a_podgroup_whose_bind_failed_is_not_said_to_run(tmp_path: Path) -> None
         writer.submit([pending])
         assert await writer.drain(20.0)
         assert server.objects[GROUP]["status"] == {"phase": "Pending"}
-        assert not events(server)
+        assert not server.events()
 
     run(tmp_path, server, work)
 
@@ -335,7 +321,7 @@ def test_an_event_that_repeats_is_counted(tmp_path: Path) -> None:
             await events.close()
 
     asyncio.run(main())
-    (event,) = events(server)
+    (event,) = server.events()
     assert event["series"] == {"count": 10, "lastObservedTime": "2027-01-15T08:00:09.000000Z"}
     assert len(server.seen) == 2
 
@@ -351,8 +337,8 @@ def test_a_new_scheduler_does_not_repeat_the_events_of_the_old_one(tmp_path: Pat
             assert writer.event_stats.refused == 0
 
         run(tmp_path, server, work)
-    assert len(events(server)) == 1
-    assert "series" not in events(server)[0]
+    assert len(server.events()) == 1
+    assert "series" not in server.events()[0]
 
 
 def test_a_flood_of_events_is_cut_and_counted(tmp_path: Path) -> None:
@@ -368,125 +354,13 @@ def test_a_flood_of_events_is_cut_and_counted(tmp_path: Path) -> None:
             return events.stats.dropped
 
     assert asyncio.run(main()) == 40
-    assert len(events(server)) == 10
+    assert len(server.events()) == 10
 
 
 def test_events_are_cut_to_the_length_that_the_api_takes(tmp_path: Path) -> None:
     server = PodServer()
     server.pod("a")
     run(tmp_path, server, submit(refusal("a", "ü" * 3000)))
-    (event,) = events(server)
+    (event,) = server.events()
     assert len(event["note"].encode()) <= 1024
     assert event["note"].endswith("ü...")
-
-
-# -- objects with faults ------------------------------------------------------------------------
-
-
-def test_a_node_that_cannot_be_read_says_so_once(tmp_path: Path) -> None:
-    server = PodServer()
-    path = "/api/v1/nodes/n1"
-    server.put(path, status={"conditions": [{"type": "Ready", "status": "True"}]})
-    order = ProblemOrder(Subject("Node", "", "n1", "uid-n1"), ("status.allocatable[cpu]: is no amount",))
-    run(tmp_path, server, submit(order, order))
-    run(tmp_path, server, submit(order))
-    said = conditions(server, path)
-    assert said["Ready"]["status"] == "True"
-    assert (said["volcano-py.io/Valid"]["status"], said["volcano-py.io/Valid"]["reason"]) == (
-        "False",
-        "Unreadable",
-    )
-    assert server.wrote("PATCH", "/nodes/n1/status") == 1
-    assert [each["metadata"]["namespace"] for each in events(server)] == ["default"]
-
-
-def test_an_unreadable_pod_that_waits_is_told_so_and_no_autoscaler_is(tmp_path: Path) -> None:
-    server = PodServer()
-    server.pod("a")
-    subject = Subject("Pod", "ns", "a", "uid-a")
-
-    async def work(writer: Writer, api: Api) -> None:
-        writer.submit([ProblemOrder(subject, ("spec: bad",), waits=True)])
-        assert await writer.drain(20.0)
-        said = conditions(server, pod_path("a"))
-        assert said["PodScheduled"]["reason"] == "SchedulerError"
-        assert said["volcano-py.io/Valid"]["message"] == "spec: bad"
-        writer.submit([ProblemOrder(subject, ())])
-        assert await writer.drain(20.0)
-        assert conditions(server, pod_path("a"))["volcano-py.io/Valid"]["status"] == "True"
-
-    run(tmp_path, server, work)
-
-
-def test_a_podgroup_keeps_its_other_conditions(tmp_path: Path) -> None:
-    old = {"type": "Unschedulable", "status": "True", "message": "x"}
-
-    def choose(method: str, path: str) -> None:
-        """Somebody else writes between our read and our write."""
-        if method == "PATCH" and server.wrote("PATCH", "") == 1:
-            server.put(GROUP, status={"conditions": [old]})
-
-    server = PodServer(choose=choose)
-    server.put(GROUP, status={})
-    subject = Subject("PodGroup", "ns", "g", "uid-g")
-    run(tmp_path, server, submit(ProblemOrder(subject, ("spec.minResources: 2^70 is too much",), used=True)))
-    said = conditions(server, GROUP)
-    assert said["Unschedulable"] == old
-    assert said["volcano-py.io/Valid"]["reason"] == "Doubtful"
-
-
-@pytest.mark.parametrize("problem_first", [False, True])
-def test_a_status_put_together_earlier_does_not_take_a_problem_away(
-    tmp_path: Path, *, problem_first: bool
-) -> None:
-    """The engine has not seen the condition yet when it says what else holds of the group."""
-    slow = [Fault(done=True, status=200, wait_s=0.1)]
-
-    def choose(method: str, path: str) -> Fault | None:
-        return slow.pop() if slow and method == "PATCH" else None
-
-    server = PodServer(choose=choose)
-    server.put(GROUP, status={})
-    problem = ProblemOrder(Subject("PodGroup", "ns", "g", "uid-g"), ("spec: bad",), used=True)
-    waits = {"type": "Unschedulable", "status": "True", "reason": "r", "message": "m"}
-    status = GroupOrder("ns", "g", "uid-g", {"phase": "Pending", "conditions": [waits]})
-
-    async def work(writer: Writer, api: Api) -> None:
-        for order in (problem, status) if problem_first else (status, problem):
-            writer.submit([order])
-            await until(lambda: server.wrote("PATCH", "/podgroups/g"))
-        assert await writer.drain(20.0)
-
-    run(tmp_path, server, work)
-    assert set(conditions(server, GROUP)) == {"Unschedulable", "volcano-py.io/Valid"}
-
-
-def test_a_podgroup_is_told_once_its_status_is_listed(tmp_path: Path) -> None:
-    """Rights are to the status: until a new CRD's endpoints are listed the object itself is forbidden."""
-
-    def choose(method: str, path: str) -> Fault | None:
-        if method != "PATCH" or not path.endswith("/podgroups/g"):
-            return None
-        server.status_served = True
-        return Fault(status=403)
-
-    server = PodServer(choose=choose, status_served=False)
-    server.put(GROUP, status={})
-    subject = Subject("PodGroup", "ns", "g", "uid-g")
-
-    async def work(writer: Writer, api: Api) -> None:
-        writer.submit([ProblemOrder(subject, ("spec: bad",))])
-        await until(lambda: server.wrote("PATCH", "/podgroups/g/status"))
-        assert await writer.drain(20.0)
-        assert writer.problems.stats.refused == 0
-
-    run(tmp_path, server, work)
-    assert conditions(server, GROUP)["volcano-py.io/Valid"]["message"] == "spec: bad"
-
-
-def test_a_kind_without_conditions_gets_an_event(tmp_path: Path) -> None:
-    server = PodServer()
-    run(tmp_path, server, submit(ProblemOrder(Subject("Queue", "", "q", "uid-q"), ("spec: bad",))))
-    assert [(method, path) for method, path in server.seen] == [
-        ("POST", "/apis/events.k8s.io/v1/namespaces/default/events")
-    ]

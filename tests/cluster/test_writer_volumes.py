@@ -10,7 +10,6 @@ import pytest
 from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import bind, first, run, submit
-from volcano_py.scheduler.cluster import api as api_module
 from volcano_py.scheduler.cluster import volumes as volumes_module
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, ClaimOrder
@@ -22,10 +21,8 @@ SELECTED = "volume.kubernetes.io/selected-node"
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks and backoff as they are, a hundred times faster."""
-    monkeypatch.setattr(api_module, "_FIRST_WAIT_S", 0.002)
-    monkeypatch.setattr(api_module, "_LONGEST_WAIT_S", 0.05)
+def short_looks(short_waits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at claims as they are, a hundred times faster."""
     monkeypatch.setattr(volumes_module, "_FIRST_LOOK_S", 0.002)
     monkeypatch.setattr(volumes_module, "_LONGEST_LOOK_S", 0.01)
 
