@@ -102,7 +102,7 @@ class _Segment:
 
 
 class Journal:
-    """See the module. All methods are called by one thread.
+    """See the module. Used by one thread at a time.
 
     Attributes:
         trouble: why nothing is written at present; "" while all is well.
