@@ -40,7 +40,7 @@ MOST_EVENTS: Final = 10
 
 
 QUEUES_EVERY_S: Final = 1.0
-"""Between two rounds of queue statuses: what a queue holds changes with every bind."""
+"""Between two rounds of queue statuses, at most: what a queue holds changes with every bind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,13 @@ class Carrier:
     Args:
         style: of evictions.
         instance: names this process in transition ids.
+        period_s: the next cycle after one that left something to be told comes so much later; queue statuses
+            may wait no longer, since there may be no other.
     """
 
-    def __init__(self, style: EvictionStyle, instance: str) -> None:
+    def __init__(self, style: EvictionStyle, instance: str, period_s: float = QUEUES_EVERY_S) -> None:
         self._style, self._instance = style, instance
+        self._queues_every_s = min(QUEUES_EVERY_S, period_s)
         self._refused: dict[str, Refusal] = {}
         self._nominated: dict[str, str] = {}
         self._wrong: dict[str, ProblemOrder] = {}
@@ -207,7 +210,7 @@ class Carrier:
 
     def _queues(self, state: ClusterState, known: Known, now: float) -> Iterator[Order]:
         """What queues hold, of those whose holdings have changed since it was last said, now and then."""
-        if 0 <= now - self._queues_at < QUEUES_EVERY_S:
+        if 0 <= now - self._queues_at < self._queues_every_s:
             return
         self._queues_at = now
         before, self._held = self._held, {}

@@ -141,7 +141,7 @@ class _Scheduler:
         self._worker = Worker(
             first,
             settings.scheduler_names,
-            Carrier(settings.evictions, identity),
+            Carrier(settings.evictions, identity, settings.pacing.period_s),
             Triggers(settings.pacing.period_s),
             self._metrics,
             None if journal is None else Journal(journal.folder, journal.size),

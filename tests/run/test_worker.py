@@ -241,6 +241,24 @@ def test_a_queue_made_anew_is_told_what_it_holds_though_that_is_what_it_was() ->
     assert (told.uid, told.status["allocated"]["cpu"]) == ("another", "1")
 
 
+@pytest.mark.parametrize("period_s", [1.0, 0.2])
+def test_the_last_thing_that_a_queue_held_is_told(period_s: float) -> None:
+    carrier = Carrier(EvictionStyle(), "me", period_s)
+    made = Worker(read_config(CONFIG), ("volcano-py",), carrier, Triggers(period_s), Metrics())
+    told = {"status": {"allocated": {"cpu": "1", "pods": "1"}}}
+    waits = (group("large", queue="q"), pod("large", "large", "9"))
+    turn(made, 1.0, node("n0"), queue("q"), group("g", queue="q"), pod("p", "g"), *waits)
+    turn(made, 1.2, pod("p", "g", on="n0"), queue("q") | told)
+    for quiet in (3.0, 5.0, 66.0):
+        turn(made, quiet)
+    orders = turn(made, 66.1, deletion_of(("Pod", "ml/p")), deletion_of(("PodGroup", "ml/g"))).orders
+    for later in (66.35, 67.2, 68.5):
+        orders += turn(made, later).orders
+    assert [each.status for each in orders if isinstance(each, QueueOrder)] == [
+        {"allocated": {"cpu": None, "pods": None}}
+    ]
+
+
 MARKS = {"volcano-py.io/evicted-for": "ml/high"}
 GONE = (("Pod", "ml/high"), ("PodGroup", "ml/high"))
 
