@@ -129,8 +129,11 @@ def _boost(state: ClusterState, job: Job, text: str | None) -> int:
 
 
 def _min_resources(stated: Mapping[str, str] | None) -> dict[str, int] | None:
-    """Base units of what is *stated*; None where the group asks for nothing at the gate."""
+    """Base units of what is *stated*; None where the group asks for nothing at the gate.
+
+    A gang of 5,000 pods may well ask for more than one object may hold; the gate counts that much of it.
+    """
     if stated is None:
         return None
     counted = {name: text for name, text in stated.items() if not name.startswith(_QUOTA_NAMES)}
-    return amounts(counted, "spec.minResources")
+    return amounts(counted, "spec.minResources", of_many=True)

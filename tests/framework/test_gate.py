@@ -95,3 +95,19 @@ def test_an_ancestor_counts_what_comes_below_it() -> None:
     rows = [made.state.queues.index[name] for name in ("a", "p")]
     assert books.coming[rows, 0].tolist() == [3000, 3000]
     assert int(np.sum(books.coming_total)) == 3000
+
+
+@pytest.mark.parametrize(("sum_of_all", "phase"), [("1280Ti", "Pending"), ("1Ti", "Inqueue")])
+def test_a_gang_that_asks_for_more_than_one_object_may_hold_waits_for_room(
+    sum_of_all: str, phase: str
+) -> None:
+    """5,000 pods of 256 GiB are no fault of the PodGroup."""
+    roomy = node("n0")
+    roomy["status"]["allocatable"]["memory"] = "2Ti"
+    made = engine(
+        roomy, group("g", 5000, phase="Pending", minResources={"memory": sum_of_all}), config=CONFIG
+    )
+    made.cycle(100.0)
+    job = made.state.jobs.named("ml/g")
+    assert job is not None
+    assert job.phase == phase

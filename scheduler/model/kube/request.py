@@ -101,13 +101,16 @@ def node_allocatable(node: Node) -> dict[str, int]:
     return amounts(status.capacity, "status.capacity")
 
 
-def amounts(raw: Amounts, field: str) -> dict[str, int]:
-    """The amounts at *field* in base units. Raises ``ObjectError`` naming all that can't be used."""
+def amounts(raw: Amounts, field: str, *, of_many: bool = False) -> dict[str, int]:
+    """The amounts at *field* in base units. Raises ``ObjectError`` naming all that can't be used.
+
+    Where they are *of_many* pods together, more than ``MOST`` is no fault and counts as ``MOST``.
+    """
     found: dict[str, int] = {}
     problems: list[Problem] = []
     for name, written in raw.items():
         try:
-            found[name] = amount(name, written, field)
+            found[name] = amount(name, written, field, of_many=of_many)
         except ObjectError as error:
             problems += error.problems
     if problems:
@@ -115,11 +118,13 @@ def amounts(raw: Amounts, field: str) -> dict[str, int]:
     return found
 
 
-def amount(name: str, written: Any, field: str) -> int:
+def amount(name: str, written: Any, field: str, *, of_many: bool = False) -> int:
     """The amount of resource *name* in the map at *field*, in base units, from 0 to ``MOST``."""
     path = child(field, name)
     value = _not_negative(partial(to_base, name), written, path)
     if value > MOST:
+        if of_many:
+            return MOST
         raise ObjectError(Problem(path, f"{shown(written)} is more than can be added up"))
     return value
 
