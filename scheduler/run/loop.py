@@ -200,7 +200,8 @@ class Loop:
         may_cycle = leads and self._may_cycle()
         given = Given(self._clock(), changes, outcomes, config, leads=leads)
         self._turned_at = given.now
-        if config is None and not begins and len(changes) + len(outcomes) <= FEW:
+        few = len(changes) + len(outcomes) <= FEW
+        if few and config is None and not begins and self._worker.is_light():
             # Handing over costs more than the work. Nobody else is at it: turns are made one at a time.
             self._take(self._worker.turn(given), changes)
             if not (may_cycle and (self._due.now or self._due.at <= given.now)):

@@ -129,6 +129,10 @@ class Worker:
         self._write_journal()
         return turn
 
+    def is_light(self) -> bool:
+        """Whether the next turn is about what it is given alone: no segment of the journal begins."""
+        return self._journal is None or not self._journal.wants_beginning()
+
     def _versions(self) -> Versions:
         engine = self.owner.engine
         return versions(engine.state, foreign=has_foreign_policies(engine))

@@ -283,6 +283,16 @@ def unwritable(key: str) -> Change:
     return Change("Queue", key, queue, (), "1", "u")
 
 
+def test_a_turn_that_begins_a_segment_is_not_light(tmp_path: Path) -> None:
+    """It copies all that is known, which is no work for the loop's thread."""
+    life = random_life("light")
+    worker = worker_of(life, Journal(tmp_path, LARGE))
+    assert not worker.is_light()
+    turn(worker, life)
+    assert worker.is_light()
+    worker.close()
+
+
 def test_an_object_that_cannot_be_written_interrupts_the_journal_only(
     tmp_path: Path,
 ) -> None:
