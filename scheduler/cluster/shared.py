@@ -14,8 +14,10 @@ __all__ = ["Shared"]
 
 T = TypeVar("T")
 
-# Distinct values that are remembered; beyond that all are forgotten and the next ones are learned anew.
-_LIMIT: Final = 1 << 16
+# Distinct values that are remembered; beyond that all are forgotten and the next ones are learned anew. What
+# is alike comes together (the pods of a job, a list of nodes), so a few thousand find nearly all of it; more
+# would only hold what belonged to jobs long gone, about 1 KiB each.
+_LIMIT: Final = 1 << 12
 
 _encode: Final = msgspec.json.Encoder().encode
 
