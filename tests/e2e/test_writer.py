@@ -283,6 +283,7 @@ def test_binds_and_evictions_outlive_a_crash_of_the_server(cluster: Cluster) -> 
         return writer
 
     async def finish(writer: Writer) -> list[Outcome]:
+        assert await writer.drain(60.0)  # a pod that is evicted before it is bound is gone at once
         writer.submit([evict(cluster, name, uid) for name, uid in list(uids.items())[:10]])
         assert await writer.drain(60.0)
         outcomes = writer.take_outcomes()
