@@ -27,7 +27,7 @@ from volcano_py.scheduler.cluster.api import RESOURCES, Api
 GANGS, MEMBERS = 25, 20
 EVENTS_A_POD = 5  # made, bound, running, ended, deleted
 EVENTS_A_WAVE = GANGS * MEMBERS * EVENTS_A_POD
-SHORT, LONG = 2 * EVENTS_A_WAVE, 120 * EVENTS_A_WAVE
+SHORT, LONG = 2 * EVENTS_A_WAVE, 55 * EVENTS_A_WAVE
 NOISE_MIB = 5.0
 POD, GROUP = RESOURCES["Pod"], RESOURCES["PodGroup"]
 
