@@ -29,6 +29,8 @@ UNFIT: Final = -np.inf
 RUNGS: Final = 8
 _WIDE: Final = 1024
 """Of more rows than this only the first two rungs are computed at once: most of them are never climbed."""
+_NEXT: Final = 64
+"""Rows of which the other rungs are computed together with those of one that is out of them."""
 _MANY: Final = 2**31 - 1
 
 
@@ -206,8 +208,11 @@ class Ladder:
         if self._rungs.shape[1] == 1:
             self.head[position] = UNFIT
             return
-        low = np.flatnonzero(self.rung > self._last // 2)
-        self._compute(state, low, keep_ahead=True)
+        low = self.rung > self._last // 2
+        shallow = np.flatnonzero(~low & (self._last < self._rungs.shape[1] - 1))
+        if len(shallow):  # those that are climbed next, if the best are filled one after another
+            low[shallow[np.argsort(-self.head[shallow], kind="stable")[:_NEXT]]] = True
+        self._compute(state, np.flatnonzero(low), keep_ahead=True)
 
     def _compute(
         self, state: ClusterState, positions: NDArray[np.int64], *, keep_ahead: bool = False
