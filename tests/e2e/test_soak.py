@@ -142,6 +142,8 @@ def test_events_leave_nothing_behind(cluster: Cluster, events: int) -> None:
 
 
 def settled(component: Component) -> dict[str, float]:
-    """What is known once no pod is left; empty before."""
+    """What is known once no pod is left and no order is on its way; empty before."""
     now = known(component)
-    return now if now["volcano_py_feed_objects Pod"] == now["volcano_py_feed_objects PodGroup"] == 0 else {}
+    busy = sum(value for name, value in now.items() if name.startswith("volcano_py_orders_in_flight "))
+    left = now["volcano_py_feed_objects Pod"] + now["volcano_py_feed_objects PodGroup"]
+    return {} if busy or left else now
