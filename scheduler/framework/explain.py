@@ -75,6 +75,8 @@ def _nearest(
 
 
 def _nobody_has(state: ClusterState, missing: Mapping[str, int], rows: Rows32) -> str:
-    """The first resource of *missing* that none of the nodes *rows* offers; "" if there is none."""
+    """The first resource of *missing*, by name, that none of the nodes *rows* offers; "" if there is none."""
     column = state.vocabulary.column
-    return next((name for name in missing if not state.nodes.allocatable[rows, column(name)].any()), "")
+    return next(
+        (name for name in sorted(missing) if not state.nodes.allocatable[rows, column(name)].any()), ""
+    )
