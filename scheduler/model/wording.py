@@ -73,7 +73,7 @@ def amounts_text(state: ClusterState, amounts: Mapping[str, int]) -> str:
         amounts: resource -> base units.
     """
     told: dict[str, str] = {}
-    for resource, base in amounts.items():
+    for resource, base in sorted(amounts.items()):
         told.setdefault(noun(state, resource), figure(state, resource, base))
     return ", ".join(f"{text} {name}" for name, text in told.items())
 
@@ -88,7 +88,7 @@ def offered(state: ClusterState) -> list[str]:
     nodes = state.nodes
     columns = np.flatnonzero((nodes.allocatable[nodes.live] > 0).any(axis=0)).tolist()
     names = [state.vocabulary.names[column] for column in columns if column != PODS]
-    return [*names, *(state.card_source.measures if state.cards.specs else ())]
+    return sorted({*names, *(state.card_source.measures if state.cards.specs else ())})
 
 
 def _measure(state: ClusterState, resource: str) -> str:
