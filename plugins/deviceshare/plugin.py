@@ -195,7 +195,7 @@ class DeviceSharePlugin(Plugin):
         if facts.positions == 0 or facts.cards[row] == 0:
             charge = charge_with(dict(klass.signature.charge), bare_charge(request))
             return CardChoice((), (), None if charge == klass.signature.charge else charge)
-        specs = self._state.cards.specs[row]
+        specs = self._state.cards.specs.get(row, ())
         by_policy = self._scores is not None and is_simple(request) and not request.card_order
         if by_policy and not request.numa:
             chosen = [self._policy_cards(klass, row, future)]

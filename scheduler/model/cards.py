@@ -227,7 +227,10 @@ class CardTable:
     def set_cards(self, row: int, specs: Sequence[CardSpec]) -> None:
         """Node *row* reports *specs*; what is booked on its positions stays booked."""
         self._reach(row + 1, len(specs))
-        self.specs[row] = tuple(specs)
+        if specs:
+            self.specs[row] = tuple(specs)
+        else:  # a node without cards is as one that never had any
+            self.specs.pop(row, None)
         for array in (self.memory, self.cores, self.slots):
             array[row] = 0
         self.type[row] = -1

@@ -80,7 +80,8 @@ def amounts_text(state: ClusterState, amounts: Mapping[str, int]) -> str:
 
 def absent_text(state: ClusterState, resource: str) -> str:
     """That no node offers *resource*, with the name that may have been meant."""
-    return f"no node offers {resource}{did_you_mean(resource, offered(state))}"
+    others = [name for name in offered(state) if name != resource]
+    return f"no node offers {resource}{did_you_mean(resource, others)}"
 
 
 def offered(state: ClusterState) -> list[str]:

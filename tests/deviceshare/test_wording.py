@@ -37,7 +37,7 @@ def test_both_spellings_are_told_once() -> None:
         "nvidia.com/gpucores": 150_000,
         "nvidia.com/gpu": 5_500,
     }
-    assert amounts_text(state, amounts) == "500m cpu, 2Gi card memory, 150% card cores, 5.5 card slots"
+    assert amounts_text(state, amounts) == "500m cpu, 5.5 card slots, 150% card cores, 2Gi card memory"
 
 
 def test_where_no_node_registers_cards_names_are_as_asked() -> None:
