@@ -42,7 +42,7 @@ lock: ## resolve pyproject.toml anew and write requirements.lock
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	  $(PYTHON) -m venv "$$scratch"; \
 	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip; \
-	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]'; \
+	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev,agent]'; \
 	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip > requirements.lock
 
 test: setup controlplane lint typecheck contracts ## lint, types, import contracts, and the fast tests
