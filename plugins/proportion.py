@@ -46,7 +46,7 @@ def owed(state: ClusterState, firm_borrow: bool) -> Owed:
     _, limit = reach(claims, lent=True)
     real, firm_limit = reach(claims, lent=False)
     queues = state.queues
-    request = queues.allocated - queues.releasing + queues.pipelined + queues.pending
+    request = queues.allocated - queues.releasing + queues.pipelined + state.awaited()
     shares = QueueShares(
         ProportionPlugin.name,
         proportional_deserved(claims, real, request),

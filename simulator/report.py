@@ -162,7 +162,7 @@ def _known(state: ClusterState) -> Mask:
     """(R,) resources that a node has or a pod asks for; pods themselves only where a queue limits them."""
     nodes, queues = state.nodes, state.queues
     offered: Mask = np.any(nodes.allocatable[nodes.live] > 0, axis=0)
-    asked: Mask = np.any((queues.allocated > 0) | (queues.pending > 0), axis=0)
+    asked: Mask = np.any((queues.allocated > 0) | (queues.pending != 0), axis=0)
     known: Mask = offered | asked
     rows = [queue.row for queue in queues.live()]
     stated = (

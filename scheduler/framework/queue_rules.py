@@ -179,7 +179,7 @@ class QueueRules:
         return -len(set(claim.queue.path) & set(queue.path))
 
     def _asks_below_min(self, row: int) -> bool:
-        wants = self._state.queues.pending[row] > 0
+        wants = self._state.queues.pending[row] != 0
         return bool((wants & (self.holds(row) < self._least[row])).any())
 
     # -- taking from others ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from volcano_py.scheduler.model.resources import PODS, UNLIMITED, Ints, Mask
+from volcano_py.scheduler.model.resources import PODS, UNLIMITED, Ints, Mask, summed
 
 Levels = Sequence[tuple[int, list[int]]]
 """The queue tree from the top: (row of the parent, -1 at the top; rows of its children)."""
@@ -160,7 +160,7 @@ def proportional_deserved(claims: Claims, real: Ints, request: Ints) -> Ints:
     wanted = np.maximum(request, claims.guarantee)
     for parent, rows in reversed(claims.levels):
         if parent >= 0:
-            wanted[parent] = wanted[rows].sum(axis=0)
+            wanted[parent] = summed(wanted[rows])
     result = np.zeros_like(claims.guarantee)
     for parent, rows in claims.levels:
         pool = claims.total if parent < 0 else result[parent]

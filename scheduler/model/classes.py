@@ -43,6 +43,7 @@ class TaskClass:
     Attributes:
         row: index in ``ClassTable.classes``.
         request, charge: (R,) int64 base units; see ``Signature``. Both include one pod.
+        heaviest: the largest amount in *charge*, whatever its resource.
         best_effort: asks for no resource but being a pod.
         tasks: tasks of this class that exist (the class goes when none is left).
         memo: values plugins derive from the signature once, by plugin name.
@@ -52,6 +53,7 @@ class TaskClass:
     signature: Signature
     request: Ints
     charge: Ints
+    heaviest: int
     best_effort: bool
     tasks: int = 0
     memo: dict[str, object] = field(default_factory=dict)
@@ -68,11 +70,16 @@ class TaskClass:
 
 
 class ClassTable:
-    """All task classes by signature."""
+    """All task classes by signature.
+
+    Attributes:
+        charged: the heaviest amounts of all tasks together: no sum over some of them is more.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.classes: list[TaskClass | None] = []
+        self.charged = 0
         self._by_signature: dict[Signature, TaskClass] = {}
         self._free: list[int] = []
         vocabulary.on_widen(self._widen)
@@ -89,11 +96,13 @@ class ClassTable:
         if known is None:
             known = self._add(signature)
         known.tasks += 1
+        self.charged += known.heaviest
         return known
 
     def leave(self, klass: TaskClass) -> None:
         """One task of *klass* is gone; a class without tasks is forgotten."""
         klass.tasks -= 1
+        self.charged -= klass.heaviest
         if klass.tasks == 0:
             del self._by_signature[klass.signature]
             self.classes[klass.row] = None
@@ -105,7 +114,8 @@ class ClassTable:
         request = pad(request, self.vocabulary.width)  # names of the charge may have widened it
         best_effort = not any(amount for name, amount in signature.request if name != "pods")
         row = self._free.pop() if self._free else len(self.classes)
-        klass = TaskClass(row, signature, request, charge, best_effort and signature.cards is None)
+        bare = best_effort and signature.cards is None
+        klass = TaskClass(row, signature, request, charge, int(charge.max()), bare)
         put_at(self.classes, row, klass)
         self._by_signature[signature] = klass
         return klass

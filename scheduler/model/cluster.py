@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.crds.queue import Queue as QueueObject
 from volcano_py.scheduler.model.accounts import Accounts
@@ -28,7 +30,7 @@ from volcano_py.scheduler.model.pods import PodIntake
 from volcano_py.scheduler.model.ports import HostPorts
 from volcano_py.scheduler.model.queue_tree import QueueIntake
 from volcano_py.scheduler.model.queues import DEFAULT_QUEUE, QueueTable
-from volcano_py.scheduler.model.resources import Ints, Mask, Vocabulary
+from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Mask, Scores, Vocabulary, summed
 from volcano_py.scheduler.model.tasks import Status, TaskTable
 from volcano_py.scheduler.model.volumes import Volumes
 
@@ -179,6 +181,21 @@ class ClusterState:
         """
         return kept(self._memo, "total", (self.nodes.static_epoch, self.vocabulary.width), self._sum_total)
 
+    def awaited(self) -> Ints:
+        """(Q, R) what pending tasks ask of each queue; ``UNLIMITED`` where that is more than can be counted.
+
+        The column ``queues.pending`` is exact as long as its sums stay inside 64 bits, which one user with
+        thousands of absurd pods can bring them out of. Read only.
+        """
+        if self.classes.charged < UNLIMITED:
+            return self.queues.pending
+        roughly = np.zeros(self.queues.pending.shape)
+        for row in self.jobs.with_pending:
+            job = self.jobs[row]
+            if job.queue >= 0:
+                roughly[list(self.queues[job.queue].path)] += self._asked_by(job)
+        return np.where(roughly < UNLIMITED, self.queues.pending, np.int64(UNLIMITED))
+
     def ordinary(self) -> tuple[Mask, Mask]:
         """Where ``total`` is counted.
 
@@ -199,11 +216,18 @@ class ClusterState:
         defaults = [c.value for c in self.priority_classes.values() if c.global_default]
         return max(defaults) if defaults else otherwise
 
+    def _asked_by(self, job: Job) -> Scores:
+        """(R,) what *job*'s pending tasks ask, roughly."""
+        rows, counts = np.unique(self.tasks.klass[list(job.pending)], return_counts=True)
+        charges = np.array([self.classes[row].charge for row in rows.tolist()], np.float64)
+        asked: Scores = (charges * counts[:, None]).sum(axis=0)
+        return asked
+
     def _sum_total(self) -> Ints:
         nodes = self.nodes
         usable, apart = self.ordinary()
-        total: Ints = nodes.allocatable[usable].sum(axis=0)
-        total[apart] = nodes.allocatable[nodes.live & ~nodes.unschedulable].sum(axis=0)[apart]
+        total = summed(nodes.allocatable[usable])
+        total[apart] = summed(nodes.allocatable[nodes.live & ~nodes.unschedulable])[apart]
         return total
 
     # -- helpers of the intakes -----------------------------------------------------------------

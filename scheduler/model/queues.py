@@ -66,7 +66,8 @@ class QueueTable(Rows):
         releasing: (Q, R) the terminating part of it.
         pipelined: (Q, R) charges of tasks promised room that is being released.
         firm: (Q, R) the part of allocated + pipelined that may not be interrupted.
-        pending: (Q, R) charges of pending tasks of admitted and waiting jobs.
+        pending: (Q, R) charges of pending tasks of admitted and waiting jobs; sums beyond 64 bits wrap, so
+            amounts are read with ``ClusterState.awaited``.
         weight: (Q,) as stated, else 1.
         epoch: changes with every booking and whenever the tree may have changed.
         default: name of the queue of whoever names none; it is there even where no object defines it.

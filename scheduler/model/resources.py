@@ -100,6 +100,12 @@ class Vocabulary:
         return {name: format_base(name, amount) for name, amount in self.amounts(vector).items()}
 
 
+def summed(amounts: Ints) -> Ints:
+    """(R,) the sums of *amounts* (n, R), ``UNLIMITED`` where they come to more: none leaves 64 bits."""
+    sums = amounts.sum(axis=0)
+    return np.where(amounts.sum(axis=0, dtype=np.float64) < UNLIMITED, sums, np.int64(UNLIMITED))
+
+
 def pad(array: Ints, width: int, fill: int = 0) -> Ints:
     """*array* (..., R) with its last axis filled up to *width*."""
     missing = width - array.shape[-1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.cluster import ClusterState
+from volcano_py.scheduler.model.queues import Queue
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints
 from volcano_py.scheduler.run.metrics import Sample
 
@@ -38,8 +39,9 @@ class QueueFigures:
             return
         self._taken_at = now
         figures: Figures = {}
+        awaited = state.awaited()
         for queue in state.queues.live():
-            _note(figures, state, shares, queue.row, queue.name)
+            _note(figures, state, shares, queue, awaited[queue.row])
         self._figures = figures
 
     def samples(self) -> Iterable[Sample]:
@@ -51,10 +53,13 @@ class QueueFigures:
             yield name, f"Queues: {_STEMS.get(stem, stem)}.", labels, values
 
 
-def _note(figures: Figures, state: ClusterState, shares: QueueShares | None, row: int, name: str) -> None:
-    queues = state.queues
+def _note(
+    figures: Figures, state: ClusterState, shares: QueueShares | None, queue: Queue, awaited: Ints
+) -> None:
+    """Figures of *queue*, whose pods wait for *awaited* (R,)."""
+    queues, row, name = state.queues, queue.row, queue.name
     held = queues.allocated[row]
-    vectors: dict[str, Ints] = {"allocated": held, "request": held + queues.pending[row]}
+    vectors: dict[str, Ints] = {"allocated": held, "request": held + awaited}
     over, share = 0.0, 0.0
     if shares is not None:
         vectors |= {

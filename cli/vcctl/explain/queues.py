@@ -84,7 +84,7 @@ def _wanted(engine: Engine, row: int, job: Job | None) -> Mask:
         limited = (
             (queues.capability[row] < UNLIMITED) | (queues.deserved[row] > 0) | (queues.guarantee[row] > 0)
         )
-        found = named & (limited | (queues.allocated[row] > 0) | (queues.pending[row] > 0))
+        found = named & (limited | (queues.allocated[row] > 0) | (queues.pending[row] != 0))
     found[PODS] = found[PODS] and state.queues.capability[row, PODS] < UNLIMITED
     return found
 

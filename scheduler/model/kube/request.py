@@ -24,8 +24,9 @@ from volcano_py.scheduler.model.kube.pod import NO_RESOURCES, Container, Contain
 MOST = 2**50
 """Base units that one object may hold of a resource: a pebibyte, a million million of everything counted.
 
-Far more than any machine has, and little enough that the sums of thousands of objects, times a hundred, stay
-inside the columns: one absurd amount must not make a node look empty to others.
+Far more than any machine has, and little enough that what runs on a node, times a hundred, stays inside the
+columns: one absurd amount must not make a node look empty to others. What thousands of such objects ask
+together is too much to count, and is read as that (``ClusterState.awaited``).
 """
 
 # What kube-scheduler's scores assume of a container that doesn't say: a tenth of a CPU, 200 MiB.
