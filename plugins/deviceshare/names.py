@@ -9,28 +9,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from volcano_py.crds.cards.names import NVIDIA
+
 VOLCANO: Final = "volcano.sh"
 HAMI: Final = "hami.io"
 
-# Resources of a container. The first two spellings of a meaning are the ones that books are kept under.
-NVIDIA_COUNT: Final = "nvidia.com/gpu"
-COUNT: Final = (NVIDIA_COUNT, "volcano.sh/vgpu-number")
-MEMORY: Final = ("nvidia.com/gpumem", "volcano.sh/vgpu-memory", "nvidia.com/gpu-mem")
-PERCENT: Final = ("nvidia.com/gpumem-percentage", "volcano.sh/vgpu-memory-percentage")
-CORES: Final = ("nvidia.com/gpucores", "volcano.sh/vgpu-cores", "nvidia.com/gpucompute")
-PRIORITY: Final = "nvidia.com/priority"
+# Resources of a container.
+COUNT: Final = NVIDIA.count
+NVIDIA_COUNT: Final = COUNT[0]
+MEMORY: Final = NVIDIA.memory
+PERCENT: Final = NVIDIA.percent
+CORES: Final = NVIDIA.cores
+PRIORITY: Final = NVIDIA.priority
 """How a container ranks among those it shares a card with: written as an amount, and nothing to hold."""
-ALL: Final = frozenset((*COUNT, *MEMORY, *PERCENT, *CORES, PRIORITY))
-NOT_OFFERED: Final = frozenset((*PERCENT, PRIORITY))
+ALL: Final = frozenset(NVIDIA)
+NOT_OFFERED: Final = frozenset((*PERCENT, *PRIORITY))
 """Asked for, but no amount that a node could have."""
-BOOKED: Final = (COUNT, MEMORY[:2], CORES[:2])
+BOOKED: Final = NVIDIA.books
 """(shares, MiB, percent): queues, jobs and totals carry each meaning under both of its names."""
 MEASURES: Final = {
     name: measure
     for names, measure in zip(BOOKED, ("slots", "memory", "cores"), strict=True)
     for name in names
 }
-ALIASES: Final = {"nvidia.com/gpu-mem": "nvidia.com/gpumem", "nvidia.com/gpucompute": "nvidia.com/gpucores"}
+ALIASES: Final = NVIDIA.aliases
 
 # Annotations of a node.
 REGISTER_HAMI: Final = "hami.io/node-nvidia-register"

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from volcano_py.crds.cards.records import Part
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import CardRequest, Role, card_request, containers_of, peak
 from volcano_py.plugins.deviceshare.charges import ask_totals, bare_charge, charge_with, slice_totals, spelled
 from volcano_py.plugins.deviceshare.records import (
-    Device,
     RecordError,
     annotations_for,
     decode,
@@ -99,16 +99,16 @@ class DeviceShareSource:
         request, _ = card_request(pod)
         if request is None:
             return None
-        keys = written_family(pod.metadata.annotations, cards[0].family if cards else "")
-        if keys is None:
+        form = written_family(pod.metadata.annotations, cards[0].family if cards else "")
+        if form is None:
             if not cards:
                 return self._without_cards(pod, request)
             return unknown_cards(request, cards, "the pod has no record of its cards")
         try:
-            pairs = decode(pod, keys, request.asks)
+            pairs = decode(pod, form, request.asks)
         except RecordError as error:
             return unknown_cards(request, cards, str(error)) if cards else None
-        return self._booked(pod, child(_NOTES, keys.allocated), pairs, cards)
+        return self._booked(pod, child(_NOTES, form.keys.allocated), pairs, cards)
 
     def record(
         self, pod: Pod, slices: Sequence[Slice], node: str, cards: Sequence[CardSpec], now: float
@@ -125,7 +125,7 @@ class DeviceShareSource:
         return CardChoice((), (), charge_with(pod_request(pod), bare_charge(request)))
 
     def _booked(
-        self, pod: Pod, field: str, pairs: list[tuple[str, Device]], cards: Sequence[CardSpec]
+        self, pod: Pod, field: str, pairs: list[tuple[str, Part]], cards: Sequence[CardSpec]
     ) -> CardChoice:
         """What a readable record books; a card that is gone is named and keeps its charge."""
         slices, lost = slices_of(pairs, cards)

@@ -50,11 +50,12 @@ def test_what_is_written_is_read_back(
         for at in range(ask.count)
     ]
     notes = annotations_for(pod, slices, "n1", family, 12.9)
-    keys = FAMILIES[family]
+    keys = FAMILIES[family].keys
     assert notes[keys.node] == "n1"
     assert notes[keys.time] == "12"
     assert notes[keys.to_allocate] == notes[keys.allocated]
-    pairs = decode(Pod(pod.metadata.__class__("p", annotations=notes), pod.spec), keys, request.asks)
+    noted = Pod(pod.metadata.__class__("p", annotations=notes), pod.spec)
+    pairs = decode(noted, FAMILIES[family], request.asks)
     read, lost = slices_of(pairs, CARDS)
     assert not lost
     assert sorted(read, key=str) == sorted(slices, key=str)
@@ -72,9 +73,9 @@ def test_every_container_has_a_segment() -> None:
 def read(text: str, pod: Pod, key: str) -> list[tuple[str, str]]:
     request, _ = card_request(pod)
     assert request is not None
-    keys = next(keys for keys in FAMILIES.values() if keys.allocated == key)
+    keys = next(form for form in FAMILIES.values() if form.keys.allocated == key)
     noted = Pod(pod.metadata.__class__("p", annotations={key: text}), pod.spec)
-    return [(name, device.uuid) for name, device in decode(noted, keys, request.asks)]
+    return [(name, part.card) for name, part in decode(noted, keys, request.asks)]
 
 
 def test_records_without_empty_segments_are_read() -> None:

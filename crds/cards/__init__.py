@@ -1,0 +1,1 @@
+"""What device plugins, scheduler and node agent tell each other about cards: names, registers, records."""
