@@ -81,6 +81,44 @@ def test_idle_room_is_borrowed_only_once() -> None:
     assert evicted(result) == []
 
 
+CARD = {"example.com/card": "1"}
+
+
+def of_gang(spares: str) -> list[Document]:
+    """Claimant c asks two cards and two cpu, and may take no cpu.
+
+    Gang g would free the card of n3, where cpu is idle, and with it a card and the only cpu of n2. x holds
+    the card of n1, where *spares* cpu are idle.
+    """
+    return [
+        node("n1", cpu=spares, amounts=CARD),
+        node("n2", cpu="1", amounts=CARD),
+        node("n3", cpu="1", amounts=CARD),
+        queue("a", deserved={"cpu": "10"}),
+        queue("owner", deserved={"cpu": "0", "example.com/card": "2"}),
+        group("x", 1, "a", "Running", priorityClassName=LOW),
+        pod("x-0", "x", None, on="n1", requests=CARD),
+        group("g", 2, "a", "Running", priorityClassName=HIGH),
+        pod("g-0", "g", "1", on="n2", requests=CARD),
+        pod("g-1", "g", None, on="n3", requests=CARD),
+        group("c", 2, "owner"),
+        *(pod(f"c-{i}", "c", "1", requests=CARD) for i in range(2)),
+    ]
+
+
+def test_who_is_given_back_leaves_nobody_on_cpu_that_another_victim_had() -> None:
+    """Job x could stay if c used the cpu of g, which is not c's to take."""
+    result = cluster(*of_gang("1"), shares="capacity").cycle(NOW)
+    assert evicted(result) == ["g-0", "g-1", "x-0"]
+    assert promised(result) == {"c-0": "n1", "c-1": "n3"}
+
+
+def test_cpu_that_a_gang_leaves_on_another_node_is_not_idle() -> None:
+    """Without idle cpu on n1, c has a place only on n2, on the cpu that g had."""
+    result = cluster(*of_gang("0"), shares="capacity").cycle(NOW)
+    assert evicted(result) == []
+
+
 def test_a_queue_is_never_taken_below_its_min() -> None:
     """One pod of 4 holds all that a has; with it a would fall below its min of 2."""
     documents = [

@@ -11,7 +11,7 @@ holdings. A kind that could not be helped is not tried again until something was
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ import numpy as np
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.contract import PREEMPT, RECLAIM, VICTIM_STATUSES, lost_text, may_take
 from volcano_py.scheduler.framework.decision import EvictionCause, standing
+from volcano_py.scheduler.framework.eviction.borrowed import Borrowed
 from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken, placed_tasks
 from volcano_py.scheduler.framework.eviction.search import Plan, Search
 from volcano_py.scheduler.framework.eviction.victims import (
@@ -186,6 +187,7 @@ class Attempt:
         self.queue: Queue = desk.session.state.queues[job.queue]
         self.statement: Statement = desk.session.statement(desk.action)
         self._taken: list[Taken] = []
+        self._borrowed = Borrowed(desk.session)
 
     def place(self, members: list[int]) -> list[int]:
         """Place *members*, taking room from others where needed; returns those that found none."""
@@ -203,7 +205,7 @@ class Attempt:
 
     def carry_out(self) -> None:
         """Give back whom the claimant does not need, then make it final."""
-        thinner = GiveBack(self.session, self.statement, self.job, self.queue)
+        thinner = GiveBack(self.session, self.statement, self.job, self.queue, self._borrowed)
         if thinner.thin(self._taken):
             self.desk.forget_searches()
         tasks = placed_tasks(self.statement)
@@ -255,6 +257,7 @@ class Attempt:
     def _search(self, run: Run, tasks: list[int]) -> Search:
         claim = Claim(self.desk.action, self.job, self.queue, tasks[0], run.klass)
         allowed = may_take(self.session, claim, run.klass.charge * len(tasks), firm=run.firm)
+        self._borrowed.note(run.klass, allowed)
         return self.desk.search(claim, allowed, firm=run.firm, own_job=self.own_job)
 
     def _step(self, search: Search, run: Run, left: list[int]) -> list[int] | None:
@@ -263,7 +266,7 @@ class Attempt:
         if self._room(run) < 1 and len(session.placer.future_rows(klass, anywhere=True)):
             if not self._free_limit(search, run):
                 return None
-            rest = place(session, self.statement, self.job, self.queue, left)
+            rest = self._place_beside(left)
             return rest if len(rest) < len(left) else None
         plan = search.next_plan()
         if plan is None:
@@ -273,8 +276,20 @@ class Attempt:
         search.again(plan.row)
         left = left[1:]
         if left and any(len(unit.tasks) > 1 for unit in plan.units):
-            left = place(session, self.statement, self.job, self.queue, left)
+            left = self._place_beside(left)
         return left
+
+    def _place_beside(self, tasks: list[int]) -> list[int]:
+        """Place *tasks* without further victims; returns those left: all if some would take what is not idle."""
+        mark = self.statement.mark()
+        left = place(self.session, self.statement, self.job, self.queue, tasks)
+        if not self._borrowed.is_idle((task for task in tasks if task not in left), self._gone()):
+            self.statement.rollback(mark)
+            return tasks
+        return left
+
+    def _gone(self) -> Iterator[int]:
+        return (task for one in self._taken for task in one.tasks)
 
     def _follow(self, search: Search, plan: Plan, run: Run, task: int) -> bool:
         """Take the plan's victims and promise *task* its node; if it does not work out, undo."""
@@ -291,12 +306,11 @@ class Attempt:
             self._undo(mark, taken)
             return False
         cards = self.session.placer.cards(run.klass, plan.row, future=True)
-        gone = [task for one in self._taken for task in one.tasks]
-        if cards is not None and not search.cards.is_borrowed_idle(plan.row, cards[0], gone):
+        self.statement.pipeline(np.array([task], np.int32), np.array([plan.row], np.int32), cards)
+        if not self._borrowed.is_idle([task], self._gone()):
             self._undo(mark, taken)
             return False
         search.took(plan.row, plan.units)
-        self.statement.pipeline(np.array([task], np.int32), np.array([plan.row], np.int32), cards)
         return True
 
     def _fits(self, search: Search, row: int, run: Run) -> bool:

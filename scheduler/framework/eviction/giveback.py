@@ -25,6 +25,7 @@ from volcano_py.scheduler.model.resources import Ints, Rows32
 from volcano_py.scheduler.model.tasks import Status
 
 if TYPE_CHECKING:
+    from volcano_py.scheduler.framework.eviction.borrowed import Borrowed
     from volcano_py.scheduler.framework.session import Session
 
 PLACED = (Status.ALLOCATED, Status.PIPELINED)
@@ -63,9 +64,11 @@ def amounts_decide(session: Session, klass: TaskClass) -> bool:
 class GiveBack:
     """Thins the victims of one claim."""
 
-    def __init__(self, session: Session, statement: Statement, job: Job, queue: Queue) -> None:
+    def __init__(
+        self, session: Session, statement: Statement, job: Job, queue: Queue, borrowed: Borrowed
+    ) -> None:
         self.session, self.statement = session, statement
-        self.job, self.queue = job, queue
+        self.job, self.queue, self.borrowed = job, queue, borrowed
         self._placed = placed_tasks(statement)
         self._spare: dict[int, set[int]] = {}
         self._simple: dict[int, bool] = {}
@@ -151,12 +154,17 @@ class GiveBack:
             statement.unplace(np.array([task], np.int32))
         self._undo(taken)
         mark -= len(taken.tasks)
-        if not place(self.session, statement, self.job, self.queue, moved):
+        if not place(self.session, statement, self.job, self.queue, moved) and self._borrows_idle():
             return True
         statement.rollback(mark)
         for task in taken.tasks:
             statement.evict(task, replace(taken.cause, lost=lost_text(self.session, task)))
         return False
+
+    def _borrows_idle(self) -> bool:
+        """The claimant takes nothing from those who still go but what it may."""
+        gone = (op.before.tasks for op in self.statement.operations if op.cause is not None)
+        return self.borrowed.is_idle(placed_tasks(self.statement), (int(tasks[0]) for tasks in gone))
 
     def _undo(self, taken: Taken) -> None:
         for task in taken.tasks:

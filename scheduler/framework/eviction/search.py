@@ -21,7 +21,7 @@ import numpy as np
 
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.contract import VICTIM_STATUSES, Bounds, requests_of
-from volcano_py.scheduler.framework.eviction.borrowed import CardClaim
+from volcano_py.scheduler.framework.eviction.borrowed import card_columns
 from volcano_py.scheduler.framework.eviction.giveback import amounts_decide
 from volcano_py.scheduler.framework.eviction.victims import Offer, Unit
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
@@ -77,14 +77,13 @@ class Search:
         self.made_at = made_at
         self.bounds = Bounds(session, claim, may_take)
         self.sums_suffice = amounts_decide(session, self.klass)
-        self.cards = CardClaim(session, self.klass, may_take)
         self._statuses = frozenset(int(status) for status in VICTIM_STATUSES[claim.action])
         self._asked: list[int] = np.flatnonzero(self.klass.request).tolist()
         self._request: list[int] = self.klass.request[self._asked].tolist()
         self._may: list[bool] = may_take[self._asked].tolist()
         claimed = {self.bounds.columns[i]: i for i in self.bounds.claimed}
         self._claimed_at = [claimed.get(column, -1) for column in self._asked]
-        of_cards = [at for column, at in claimed.items() if column in self.cards.columns]
+        of_cards = [claimed[column] for column in card_columns(session, self.klass) if column in claimed]
         # What a victim's queue must be over in where a check fails that no amount can mend.
         self._besides_amounts = self.bounds.claimed if self.klass.cards is None else of_cards
         self._sound: dict[int, tuple[int, bool]] = {}
