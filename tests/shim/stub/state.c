@@ -1,0 +1,269 @@
+/* The shared state: mapping it, claiming a slot, noticing deaths, and faults. Accounts are in books.c. */
+#include "state.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Slot bytes are locked beyond the end of the file, where nobody reads or writes. */
+#define SLOT_LOCKS (1ll << 40)
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static struct stub_state *mapped;
+static int mapped_fd = -1;
+
+/* Zero in a child made by any kind of fork, so that the child claims a slot of its own. */
+static struct own_page {
+	_Atomic(struct stub_slot *) slot;
+} *own;
+
+/* STUB_DRIVER, else the file `state` beside this library (a login shell has no environment). */
+static void state_path(char path[PATH_MAX]) {
+	const char *named = getenv("STUB_DRIVER");
+	Dl_info self;
+	if (named != NULL) {
+		snprintf(path, PATH_MAX, "%s", named);
+		return;
+	}
+	path[0] = '\0';
+	if (dladdr((void *)state_path, &self) != 0) {
+		const char *slash = strrchr(self.dli_fname, '/');
+		int length = slash == NULL ? 0 : (int)(slash - self.dli_fname) + 1;
+		snprintf(path, PATH_MAX, "%.*sstate", length, self.dli_fname);
+	}
+}
+
+static struct stub_state *map_state(int fd) {
+	struct stat status;
+	if (fstat(fd, &status) != 0 || status.st_size != (off_t)sizeof(struct stub_state)) {
+		return NULL;
+	}
+	void *memory = mmap(NULL, sizeof(struct stub_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED) {
+		return NULL;
+	}
+	struct stub_state *state = memory;
+	return state->magic == STUB_MAGIC && state->size == sizeof *state ? state : NULL;
+}
+
+static void open_once(void) {
+	char path[PATH_MAX];
+	state_path(path);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		return;
+	}
+	/* A high number: programs under test close and count the low ones. */
+	mapped_fd = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+	close(fd);
+	own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mapped_fd < 0 || own == MAP_FAILED) {
+		return;
+	}
+	madvise(own, 4096, MADV_WIPEONFORK);
+	struct stub_state *state = map_state(mapped_fd);
+	__atomic_store_n(&mapped, state, __ATOMIC_RELEASE);
+}
+
+struct stub_state *stub_open(void) {
+	struct stub_state *state = __atomic_load_n(&mapped, __ATOMIC_ACQUIRE);
+	if (state != NULL) {
+		return state;
+	}
+	pthread_mutex_lock(&opening);
+	if (mapped == NULL && mapped_fd < 0) {
+		open_once();
+	}
+	state = mapped;
+	pthread_mutex_unlock(&opening);
+	return state;
+}
+
+/* The sums of what living slots hold. A process that died with the lock may have left them half changed. */
+static void recount(struct stub_state *state) {
+	for (uint32_t c = 0; c < state->cards; c++) {
+		state->card[c].used_bytes = 0;
+		for (uint32_t k = 0; k < STUB_CONTAINERS; k++) {
+			state->container[k].used_bytes[c] = 0;
+		}
+		for (uint32_t s = 0; s < state->slots_high; s++) {
+			const struct stub_slot *slot = &state->slot[s];
+			uint64_t bytes = slot->pid == 0 ? 0 : slot->used_bytes[c];
+			state->card[c].used_bytes += bytes;
+			state->container[slot->container].used_bytes[c] += bytes;
+		}
+	}
+}
+
+void stub_lock(struct stub_state *state) {
+	int rc = pthread_mutex_lock(&state->lock);
+	if (rc == EOWNERDEAD) {
+		pthread_mutex_consistent(&state->lock);
+		recount(state);
+	} else if (rc != 0) {
+		fprintf(stderr, "stub driver: the state's lock answers %s\n", strerror(rc));
+		abort();
+	}
+}
+
+void stub_unlock(struct stub_state *state) {
+	pthread_mutex_unlock(&state->lock);
+}
+
+static uint64_t own_space(void) {
+	struct stat status;
+	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+static uint64_t own_image(void) {
+	uint64_t image = 0;
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	if (random != NULL) {
+		memcpy(&image, random, sizeof image);
+	}
+	return image;
+}
+
+static int own_host_pid(void) {
+	char text[32] = "";
+	ssize_t length = readlink("/proc/self", text, sizeof text - 1);
+	return length > 0 ? atoi(text) : (int)getpid();
+}
+
+static int lock_of(int slot, short kind, int command, struct flock *lock) {
+	*lock = (struct flock){.l_type = kind, .l_whence = SEEK_SET, .l_start = SLOT_LOCKS + slot, .l_len = 1};
+	return fcntl(mapped_fd, command, lock);
+}
+
+static int is_dead(struct stub_state *state, const struct stub_slot *slot) {
+	struct flock lock;
+	if (slot->pid == getpid() && slot->space == own_space()) {
+		/* Our own locks are invisible to us; a slot of an earlier program of this process is dead. */
+		return slot->image != own_image();
+	}
+	if (lock_of((int)(slot - state->slot), F_WRLCK, F_GETLK, &lock) != 0) {
+		return 0;
+	}
+	return lock.l_type == F_UNLCK;
+}
+
+static void bury(struct stub_state *state, struct stub_slot *slot) {
+	for (uint32_t c = 0; c < state->cards; c++) {
+		state->card[c].used_bytes -= slot->used_bytes[c];
+		state->container[slot->container].used_bytes[c] -= slot->used_bytes[c];
+	}
+	for (uint32_t t = 0; t < STUB_TIMELINES; t++) {
+		if (state->timeline[t].slot == (int32_t)(slot - state->slot) + 1) {
+			memset(&state->timeline[t], 0, sizeof state->timeline[t]);
+		}
+	}
+	memset(slot, 0, sizeof *slot);
+}
+
+void stub_sweep(struct stub_state *state) {
+	for (uint32_t s = 0; s < state->slots_high; s++) {
+		struct stub_slot *slot = &state->slot[s];
+		if (slot->pid != 0 && is_dead(state, slot)) {
+			bury(state, slot);
+		}
+	}
+}
+
+static int own_container(const struct stub_state *state) {
+	const char *name = getenv("STUB_CONTAINER");
+	for (uint32_t k = 0; name != NULL && k < state->containers; k++) {
+		if (strcmp(state->container[k].name, name) == 0) {
+			return (int)k;
+		}
+	}
+	return 0;
+}
+
+static struct stub_slot *claim(struct stub_state *state) {
+	struct flock lock;
+	for (int s = 0; s < STUB_SLOTS; s++) {
+		struct stub_slot *slot = &state->slot[s];
+		if (slot->pid != 0 || lock_of(s, F_WRLCK, F_SETLK, &lock) != 0) {
+			continue;
+		}
+		slot->container = own_container(state);
+		slot->host_pid = own_host_pid();
+		slot->space = own_space();
+		slot->image = own_image();
+		slot->pid = getpid();
+		if ((uint32_t)s >= state->slots_high) {
+			state->slots_high = (uint32_t)s + 1;
+		}
+		return slot;
+	}
+	return NULL;
+}
+
+struct stub_slot *stub_slot(struct stub_state *state) {
+	struct stub_slot *slot = own->slot;
+	if (slot != NULL) {
+		return slot;
+	}
+	stub_lock(state);
+	slot = own->slot;
+	if (slot == NULL) {
+		stub_sweep(state);
+		slot = claim(state);
+		own->slot = slot;
+	}
+	stub_unlock(state);
+	return slot;
+}
+
+uint64_t stub_now(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static int fault_code(struct stub_fault *fault) {
+	uint64_t call = atomic_fetch_add(&fault->calls, 1) + 1;
+	if (fault->delay_us != 0) {
+		struct timespec delay = {fault->delay_us / 1000000, (long)(fault->delay_us % 1000000) * 1000};
+		nanosleep(&delay, NULL);
+	}
+	return call >= fault->first && call - fault->first < fault->times ? fault->code : 0;
+}
+
+int stub_fault(struct stub_site *site) {
+	struct stub_state *state = stub_open();
+	atomic_fetch_add_explicit(&site->calls, 1, memory_order_relaxed);
+	if (state == NULL) {
+		return 0;
+	}
+	for (uint32_t f = 0; f < state->faults; f++) {
+		if (strcmp(state->fault[f].symbol, site->symbol) == 0) {
+			return fault_code(&state->fault[f]);
+		}
+	}
+	return 0;
+}
+
+extern struct stub_site *const __start_stub_sites[];
+extern struct stub_site *const __stop_stub_sites[];
+
+/* How often this process reached the stub's function of that name; -1: there is no such function. */
+STUB_EXPORT int64_t stub_calls(const char *symbol);
+
+int64_t stub_calls(const char *symbol) {
+	for (struct stub_site *const *site = __start_stub_sites; site < __stop_stub_sites; site++) {
+		if (strcmp((*site)->symbol, symbol) == 0) {
+			return (int64_t)(*site)->calls;
+		}
+	}
+	return -1;
+}
