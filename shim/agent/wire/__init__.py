@@ -1,0 +1,1 @@
+"""What is spoken over unix sockets with the kubelet: messages and services."""
