@@ -1,8 +1,9 @@
 """What a claimant may not take from others it can only borrow where it is idle.
 
-Sums do not tell (decisions.md 7, 30): cores that a victim leaves on a card are no idle ones, though the victim
-went for its memory, and no more is the CPU that a gang leaves on a node where nothing else of it is claimed.
-Whoever took both would be over its entitlement by what it took, and the victims' queue would come back for it.
+Sums do not tell (decisions.md 7, 30): cores that a victim leaves on a card are no idle ones, though the
+victim went for its memory, and no more is the CPU that a gang leaves on a node where nothing else of it is
+claimed. Whoever took both would be over its entitlement by what it took, and the victims' queue would come
+back for it.
 """
 
 from __future__ import annotations
