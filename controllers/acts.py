@@ -42,7 +42,8 @@ class Patch:
 
     Attributes:
         sub: a subresource.
-        exact: only if the object is still as it was seen; else it is read again.
+        exact: only if the object is still as it was seen; else it is read again. On the status endpoint of
+            a custom object nothing else keeps a later object of the name from being written.
     """
 
     target: Identity

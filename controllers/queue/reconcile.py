@@ -115,7 +115,7 @@ def _acts(
     elif queue.closed_by_parent and not verdict.marked:
         yield unmark(queue)
     elif write_counts and counts != queue.counts:
-        yield Patch(queue.identity, {"status": {**counts}}, sub="status")
+        yield Patch(queue.identity, {"status": {**counts}}, sub="status", exact=True)
 
 
 def mark(queue: QueueRecord) -> Patch:

@@ -177,6 +177,7 @@ class GroupOrder:
         status: the fields to write, as the API spells them; lists are whole.
         notes: events that belong to the change.
         minor: only figures of a message differ.
+        blank_at: version of the object when it had no status; "": it has one.
     """
 
     namespace: str
@@ -185,6 +186,7 @@ class GroupOrder:
     status: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
     minor: bool = False
+    blank_at: str = ""
 
     @property
     def subject(self) -> Subject:
@@ -199,11 +201,12 @@ class GroupOrder:
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """Write a Queue's status; a field or map entry that is None is taken away."""
+    """Write a Queue's status; see ``GroupOrder``."""
 
     name: str
     uid: str
     status: Mapping[str, Any]
+    blank_at: str = ""
 
     @property
     def subject(self) -> Subject:

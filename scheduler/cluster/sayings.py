@@ -114,7 +114,8 @@ def group_status(
     meta = group.metadata
     namespace = meta.namespace or "default"
     minor = same_counts and not told and _same_states(old, merged)
-    return GroupOrder(namespace, meta.name, meta.uid, status, told, minor=minor)
+    blank_at = meta.resource_version if before is None else ""
+    return GroupOrder(namespace, meta.name, meta.uid, status, told, minor, blank_at)
 
 
 def queue_status(queue: Queue, allocated: Mapping[str, str]) -> QueueOrder | None:
@@ -122,9 +123,9 @@ def queue_status(queue: Queue, allocated: Mapping[str, str]) -> QueueOrder | Non
     before = {} if queue.status is None else queue.status.allocated
     if dict(before) == dict(allocated):
         return None
-    gone = dict.fromkeys(before.keys() - allocated.keys())
-    status = {"allocated": {**gone, **allocated}}
-    return QueueOrder(queue.metadata.name, queue.metadata.uid, status)
+    meta = queue.metadata
+    blank_at = meta.resource_version if queue.status is None else ""
+    return QueueOrder(meta.name, meta.uid, {"allocated": dict(allocated)}, blank_at)
 
 
 def _merged(

@@ -2,9 +2,8 @@
 
 Of each object only the latest wish is kept, so a slow server costs currency, not memory. What people wait for
 goes first; sentences in which only figures changed trickle behind at a low rate. Every patch names the
-object's identity: one made anew under the same name is not written. On the status endpoint of a custom object
-that guards nothing: what a queue of the name held before may be written late, until what it holds follows. A
-pod about to be bound gets no more refusals.
+object's identity: one made anew under the same name is not written (``guarded`` for custom objects). A pod
+about to be bound gets no more refusals.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import MERGE, RESOURCES, STRATEGIC, Api, retry_wait_s
+from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.scheduler.cluster.guarded import StatusPatch, write_status
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import GroupOrder, NominateOrder, QueueOrder, RefusalOrder, Subject
 from volcano_py.scheduler.cluster.sayings import SCHEDULED
@@ -51,6 +51,7 @@ class Wish:
     Attributes:
         fields: of the status, by name.
         conditions: of a pod, by type.
+        blank_at: version of the object when it had no status; "": it has one.
     """
 
     subject: Subject
@@ -58,6 +59,7 @@ class Wish:
     conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
     minor: bool = False
     tries: int = 0
+    blank_at: str = ""
 
     def after(self, older: Wish) -> Wish:
         """Both wishes in one; this one is the newer."""
@@ -68,6 +70,7 @@ class Wish:
             {**older.fields, **self.fields},
             {**older.conditions, **self.conditions},
             minor=self.minor and older.minor,
+            blank_at=self.blank_at,
         )
 
 
@@ -160,17 +163,23 @@ class Statuses:
 
     async def _patch(self, wish: Wish) -> None:
         subject = wish.subject
-        resource = RESOURCES[subject.kind]
-        sub = "status" if await self._served.has_status(subject.kind) else None
-        path = resource.path(subject.namespace, subject.name, sub)
+        if subject.kind == "Pod":
+            await self._patch_pod(wish)
+            return
+        status = dict(wish.fields)
+        if "conditions" in status:
+            status["conditions"] = self._beside(subject, status["conditions"])
+        sub = await self._served.has_status(subject.kind)
+        await write_status(self._api, StatusPatch(subject, status, wish.blank_at, sub))
+
+    async def _patch_pod(self, wish: Wish) -> None:
+        subject = wish.subject
         status: dict[str, Any] = dict(wish.fields)
         if wish.conditions:
             status["conditions"] = list(wish.conditions.values())
-        elif "conditions" in status:
-            status["conditions"] = self._beside(subject, status["conditions"])
         body = {"metadata": {"uid": subject.uid}, "status": status}
-        kind = STRATEGIC if subject.kind == "Pod" else MERGE
-        await self._api.call("PATCH", path, body=body, content_type=kind, timeout_s=_TIMEOUT_S)
+        path = RESOURCES["Pod"].path(subject.namespace, subject.name, "status")
+        await self._api.call("PATCH", path, body=body, content_type=STRATEGIC, timeout_s=_TIMEOUT_S)
 
     def _refused(self, key: Key, wish: Wish, error: ApiError) -> None:
         passing = error.is_passing or error.status == 409
@@ -199,9 +208,9 @@ class Statuses:
 
     def _wish(self, order: StatusOrder) -> Wish:
         if isinstance(order, QueueOrder):
-            return Wish(order.subject, dict(order.status))
+            return Wish(order.subject, dict(order.status), blank_at=order.blank_at)
         if isinstance(order, GroupOrder):
-            return Wish(order.subject, dict(order.status), minor=order.minor)
+            return Wish(order.subject, dict(order.status), minor=order.minor, blank_at=order.blank_at)
         if isinstance(order, NominateOrder):
             return Wish(order.subject, {"nominatedNodeName": order.node or None})
         condition = unscheduled(order.reason, order.message, self._clock(), fresh=not order.minor)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jsonpatch
+import jsonpointer
 from aiohttp import web
 
 from volcano_py.scheduler.cluster.api import Api
@@ -140,7 +142,7 @@ class PodServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         text = await request.text()
-        body: Document = json.loads(text) if text else {}
+        body: Any = json.loads(text) if text else {}
         fault = self.choose(request.method, request.path)
         await asyncio.sleep(fault.wait_s if fault is not None else 0)
         answer: Document = {}
@@ -160,7 +162,7 @@ class PodServer:
             request.transport.abort()
         return web.Response()
 
-    def _do(self, method: str, path: str, body: Document, content_type: str) -> Document:
+    def _do(self, method: str, path: str, body: Any, content_type: str) -> Document:
         if method != "GET":
             self.sent.setdefault(path, []).append(body)
         if method == "POST" and path.endswith("/binding"):
@@ -220,13 +222,17 @@ class PodServer:
         self.objects[key] = body
         return body
 
-    def _patch(self, path: str, body: Document, content_type: str) -> Document:
+    def _patch(self, path: str, body: Any, content_type: str) -> Document:
         sub = path.endswith("/status")
         if sub and "podgroups" in path and not self.status_served:
             # kube-apiserver says of an endpoint that a CRD doesn't have what it says of a missing object.
             raise Refused(404, "NotFound", 'podgroups.scheduling.volcano.sh "g" not found')
         found = self._found(path.removesuffix("/status"))
+        if "json-patch" in content_type:
+            return self._json_patch(path.removesuffix("/status"), found, body, only_status=sub)
         meta = body.get("metadata") or {}
+        if sub and "scheduling.volcano.sh" in path:
+            meta = {**meta, "uid": None}  # on a custom object's status endpoint it guards nothing
         self._same(found, meta.get("uid"), 422 if "strategic" in content_type else 409)
         if (
             meta.get("resourceVersion", found["metadata"]["resourceVersion"])
@@ -236,6 +242,18 @@ class PodServer:
         merge(found, body, by_type="strategic" in content_type)
         found["metadata"]["resourceVersion"] = self._next()
         return found
+
+    def _json_patch(self, path: str, found: Document, body: Any, *, only_status: bool) -> Document:
+        try:
+            patched: Document = jsonpatch.apply_patch(found, body)
+        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+            raise Refused(
+                422, "Invalid", "the server rejected our request due to an error in our request"
+            ) from error
+        after = {**found, "status": patched["status"]} if only_status else patched
+        after["metadata"] = {**after["metadata"], "resourceVersion": self._next()}
+        self.objects[path] = after
+        return after
 
     def _next(self) -> str:
         self._version += 1

@@ -165,5 +165,5 @@ def test_a_queue_is_told_what_it_holds_and_what_no_more() -> None:
     )
     order = queue_status(queue, {"cpu": "2"})
     assert order is not None
-    assert order.status == {"allocated": {"cpu": "2", "pods": None}}
+    assert order.status == {"allocated": {"cpu": "2"}}
     assert queue_status(queue, {"cpu": "1", "pods": "1"}) is None

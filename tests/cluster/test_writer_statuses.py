@@ -266,9 +266,57 @@ def test_a_queue_loses_what_it_holds_no_more(tmp_path: Path) -> None:
     run(
         tmp_path,
         server,
-        submit(QueueOrder("q", "uid-q", {"allocated": {"cpu": "3", "nvidia.com/gpu": None}})),
+        submit(QueueOrder("q", "uid-q", {"allocated": {"cpu": "3"}})),
     )
     assert server.objects[QUEUE]["status"] == {"allocated": {"cpu": "3"}}
+    assert server.wrote("PATCH", "/queues/q/status") == 1
+
+
+def test_a_queue_made_anew_does_not_get_what_an_earlier_one_held(tmp_path: Path) -> None:
+    server = PodServer()
+    server.put(QUEUE, status={"state": "Open"})
+    server.put(GROUP.replace("/g", "/new"))
+    late: list[Order] = [
+        QueueOrder("q", "an earlier one", {"allocated": {"cpu": "3"}}),
+        GroupOrder("ns", "new", "an earlier one", {"phase": "Running"}, blank_at="1"),
+    ]
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit(late)
+        assert await writer.drain(20.0)
+        assert writer.status_stats.refused == 0
+
+    run(tmp_path, server, work)
+    assert server.objects[QUEUE]["status"] == {"state": "Open"}
+    assert "status" not in server.objects[GROUP.replace("/g", "/new")]
+
+
+OPEN = {"status": {"state": "Open"}}
+
+
+@pytest.mark.parametrize(
+    ("blank_at", "status"), [("", {}), ("1", {}), ("77", {}), ("", OPEN), ("another", OPEN)]
+)
+def test_a_first_status_is_written_whatever_was_known_of_it(
+    tmp_path: Path, blank_at: str, status: dict[str, dict[str, str]]
+) -> None:
+    """Two write to it: nobody takes away what the other one wrote first."""
+    server = PodServer()
+    server.put(QUEUE, **status)
+    run(tmp_path, server, submit(QueueOrder("q", "uid-q", {"allocated": {"cpu": "3"}}, blank_at)))
+    assert server.objects[QUEUE]["status"] == {**status.get("status", {}), "allocated": {"cpu": "3"}}
+
+
+def test_what_the_server_refuses_to_say_is_tried_once(tmp_path: Path) -> None:
+    server = PodServer(choose=lambda method, path: Fault(status=422) if method == "PATCH" else None)
+    server.put(QUEUE, status={})
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([QueueOrder("q", "uid-q", {"allocated": {"cpu": "3"}})])
+        assert await writer.drain(20.0)
+        assert writer.status_stats.last_refusal == "Queue q: fault 422"
+
+    run(tmp_path, server, work)
     assert server.wrote("PATCH", "/queues/q/status") == 1
 
 

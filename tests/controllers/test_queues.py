@@ -242,6 +242,33 @@ def test_a_state_is_not_written_over_one_that_nobody_here_has_seen() -> None:
     assert state(server, "q") == "Closed"
 
 
+def test_counts_of_a_queue_are_not_written_into_a_later_one_of_its_name() -> None:
+    """It is made anew while they are on their way; the new one is looked at first."""
+    asked: list[str] = []
+
+    async def made_anew(method: str, path: str) -> None:
+        if not path.endswith(("/queues/q", "/queues/q/status")):
+            return
+        if method == "PATCH" and not asked:
+            server.remove("Queue", "q")
+            queue(server, "q", state="Closed")
+            server.events.clear()
+        asked.append(method)
+
+    async def course() -> None:
+        process = Process(server)
+        queue(server, "q", state="Open")
+        group(server, "g", "q")
+        await process.start()
+        server.before = made_anew
+        await process.settle()
+
+    server = Server()
+    asyncio.run(course())
+    assert asked == ["PATCH", "GET", "PATCH"]
+    assert (state(server, "q"), server.of("Queue")["q"]["status"]["pending"]) == ("Closed", 1)
+
+
 def test_an_order_is_not_lost_when_the_queue_is_not_as_it_was_seen() -> None:
     async def course(server: Server) -> None:
         process = Process(server)

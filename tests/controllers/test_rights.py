@@ -91,7 +91,7 @@ async def unlucky_life(server: Server) -> None:
     server.put("Command", "c", "ns", action="", target={})
     group = {"metadata": {"name": "g", "namespace": "ns"}}
     await process.carrier.carry_out(Create("PodGroup", "ns", group))
-    await process.carrier.carry_out(Patch(identities["Queue"], {"status": {}}, sub="status"))
+    await process.carrier.carry_out(Patch(identities["Queue"], {"status": {}}, sub="status", exact=True))
     await process.carrier.carry_out(Delete(identities["Command"]))
 
 

@@ -193,9 +193,7 @@ def test_podgroup_and_queue_say_how_they_stand(cluster: Cluster) -> None:
         QueueOrder("writer", queue["metadata"]["uid"], {"allocated": {"cpu": "2", "memory": "1Gi"}}),
     ]
     carry_out(cluster, orders)
-    carry_out(
-        cluster, [QueueOrder("writer", queue["metadata"]["uid"], {"allocated": {"cpu": "3", "memory": None}})]
-    )
+    carry_out(cluster, [QueueOrder("writer", queue["metadata"]["uid"], {"allocated": {"cpu": "3"}})])
     carry_out(cluster, [GroupOrder(cluster.space, "g", OTHER, {"phase": "Unknown"})])
     group, queue = cluster.get("PodGroup", f"{cluster.space}/g"), cluster.get("Queue", "writer")
     assert group is not None
@@ -310,13 +308,22 @@ def test_a_status_of_another_object_of_the_name_is_not_written(cluster: Cluster)
     assert not group.get("status")
 
 
-def test_what_another_queue_of_the_name_held_is_put_right(cluster: Cluster) -> None:
-    """On a custom object's status endpoint the identity that a patch names guards nothing."""
+@pytest.mark.parametrize("has_status", [False, True])
+def test_a_queue_made_anew_does_not_get_what_an_earlier_one_held(
+    cluster: Cluster, *, has_status: bool
+) -> None:
+    """On a custom object's status endpoint the identity that a merge patch names guards nothing."""
     cluster.create(objects.queue("q"))
-    queue = cluster.get("Queue", "q")
-    assert queue is not None
-    late = QueueOrder("q", OTHER, {"allocated": {"cpu": "3"}})
-    carry_out(cluster, [late, QueueOrder("q", queue["metadata"]["uid"], {"allocated": {"cpu": "1"}})])
-    queue = cluster.get("Queue", "q")
-    assert queue is not None
-    assert queue["status"]["allocated"] == {"cpu": "1"}
+    if has_status:
+        cluster.patch("Queue", "q", {"status": {"state": "Open"}}, sub="status")
+    before = cluster.get("Queue", "q")
+    assert before is not None
+    meta = before["metadata"]
+    blank_at = "" if has_status else meta["resourceVersion"]
+    carry_out(cluster, [QueueOrder("q", OTHER, {"allocated": {"cpu": "3"}}, blank_at)])
+    assert cluster.get("Queue", "q") == before
+    carry_out(cluster, [QueueOrder("q", meta["uid"], {"allocated": {"cpu": "1"}}, blank_at)])
+    after = cluster.get("Queue", "q")
+    assert after is not None
+    assert after["status"]["allocated"] == {"cpu": "1"}
+    assert after["status"].get("state") == before.get("status", {}).get("state")
