@@ -1,0 +1,47 @@
+"""Seeing cgroups from the host's root.
+
+In a container of its own the agent is told the paths of other containers from where it stands itself
+(``/../../kubepods-…``), and such a path names nobody for sure. In the host's cgroup namespace it is told
+them whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from typing import Final
+
+from volcano_py.shim.agent.cgroup.errors import CgroupError
+
+_CLONE_NEWCGROUP: Final = 0x02000000  # Linux uapi, linux/sched.h
+
+
+def join_host_cgroups(proc: Path = Path("/proc")) -> bool:
+    """Move the calling thread, and those that it starts from now on, into the cgroup namespace of process 1.
+
+    Args:
+        proc: the host's ``/proc``.
+
+    Returns:
+        False if it was there already.
+
+    Raises:
+        CgroupError: it may not: CAP_SYS_ADMIN and the host's PIDs are needed.
+    """
+    host = proc / "1" / "ns" / "cgroup"
+    try:
+        if host.stat().st_ino == Path("/proc/thread-self/ns/cgroup").stat().st_ino:
+            return False
+        handle = os.open(host, os.O_RDONLY)
+    except OSError as error:
+        raise CgroupError(
+            f"the host's cgroup namespace can't be opened at {host}: {error.strerror}"
+        ) from error
+    try:
+        if ctypes.CDLL(None, use_errno=True).setns(handle, _CLONE_NEWCGROUP) != 0:
+            reason = os.strerror(ctypes.get_errno())
+            raise CgroupError(f"the host's cgroup namespace can't be joined: {reason}")
+    finally:
+        os.close(handle)
+    return True
