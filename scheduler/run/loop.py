@@ -203,8 +203,8 @@ class Loop:
         few = len(changes) + len(outcomes) <= FEW
         if few and config is None and not begins and self._worker.is_light():
             # Handing over costs more than the work. Nobody else is at it: turns are made one at a time.
-            self._take(self._worker.turn(given), changes)
-            if not (may_cycle and (self._due.now or self._due.at <= given.now)):
+            self._take(self._worker.turn(replace(given, light=True)), changes)
+            if self._worker.is_light() and not (may_cycle and (self._due.now or self._due.at <= given.now)):
                 return
             given, changes = Given(given.now, leads=leads), []
         run = asyncio.get_running_loop().run_in_executor

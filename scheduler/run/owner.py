@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -33,6 +33,9 @@ _log = structlog.get_logger("intake")
 KIND_ORDER: Final = ("Namespace", "PriorityClass", "Queue", "Node", "PodGroup")
 """Kinds that a new engine is told of first; the others follow, pods last."""
 
+SIFTINGS: Final = 6
+"""Engines made at most to tell objects that break the intake from those that only met what these left."""
+
 Known = dict[str, dict[str, Change]]
 """Kind -> key -> the latest change that was not a deletion."""
 
@@ -50,6 +53,13 @@ class CycleFault(Exception):  # noqa: N818 - a fault, not the error that it carr
         self.where, self.cause = where, cause
         self.culprit = _innermost(cause)
         super().__init__(f"{where}: {type(cause).__name__}: {cause} (at {self.culprit})")
+
+
+class _Failed(NamedTuple):
+    """An object, and how the intake broke on it."""
+
+    change: Change
+    error: Exception
 
 
 @dataclass(slots=True)
@@ -89,9 +99,19 @@ class Owner:
         self.claims: Claims = {}
         self.stages = Stages()
         self._leaving: set[str] = set()
+        self._broken: list[Change] = []
 
-    def take(self, changes: Iterable[Change]) -> None:
-        """Take in *changes* from the server, in order."""
+    @property
+    def is_broken(self) -> bool:
+        """Something broke the intake: nothing else may be done before ``mend``."""
+        return bool(self._broken)
+
+    def take(self, changes: Iterable[Change], *, mend: bool = True) -> None:
+        """Take in *changes* from the server, in order.
+
+        A fault of ours that some object brings out must not stop all others. To *mend* the engine takes
+        several times as long as to make it; it may be left to ``mend``.
+        """
         changes = list(changes)
         for change in changes:
             of_kind = self.known.setdefault(change.kind, {})
@@ -103,9 +123,36 @@ class Owner:
                 of_kind[change.key] = change
         try:
             _tell(self.engine, changes)
-        except Exception as error:  # a fault of ours that some object brings out must not stop all others
+        except Exception as error:
             _log.exception("intake_fault", changes=len(changes), error=str(error))
-            self._single_out(changes)
+            self._broken = changes
+            if mend:
+                self.mend()
+
+    def mend(self) -> None:
+        """Make the engine anew after the intake broke: who breaks it counts as unreadable, nobody else.
+
+        However many do, the number of engines made for it is bounded. So where more than ``SIFTINGS`` do at
+        once, one that only failed after them may be among those that are left out, until it changes.
+        """
+        broken, self._broken = self._broken, []
+        memory = memory_of(self.engine.state)
+        latest = {(change.kind, change.key): change for change in broken}
+        doubtful = [change for change in latest.values() if self.known[change.kind].get(change.key) is change]
+        for change in doubtful:
+            del self.known[change.kind][change.key]
+        failed = self._sift(doubtful, memory)
+        for _ in range(SIFTINGS - 1):
+            if len(failed) < 2:
+                break
+            self._leave_out(failed[:1])
+            failed = self._sift([change for change, _ in failed[1:]], memory)
+        self._leave_out(failed)
+        try:
+            self._rebuild(self.engine.config, memory)
+        except Exception as error:  # they break it together
+            self._leave_out([_Failed(change, error) for change in doubtful])
+            self._rebuild(self.engine.config, memory)
 
     def resume(self, evictions: Iterable[tuple[str, str]]) -> None:
         """Pods (key, UID) are on their way out by evictions of an earlier leader, which are gone on with."""
@@ -171,28 +218,31 @@ class Owner:
         remember(engine.state, memory)
         self.engine = engine
 
-    def _single_out(self, changes: list[Change]) -> None:
-        """Some of *changes* break the intake: those count as unreadable, the others as what they are."""
-        for change in changes:
-            self.known[change.kind].pop(change.key, None)
-        memory = memory_of(self.engine.state)
-        self._rebuild(self.engine.config, memory)
-        for change in changes:
-            of_kind = self.known[change.kind]
+    def _sift(self, doubtful: Iterable[Change], memory: Memory) -> list[_Failed]:
+        """Tell an engine made for it of each of *doubtful*, which are not known.
+
+        Returns:
+            Those that it failed on; the first one for certain. All others are known from now on.
+        """
+        engine = self._made(self.engine.config)
+        recall_holds(engine.state, memory)
+        _tell(engine, in_order(self.known))
+        failed = []
+        for change in doubtful:
             try:
-                _tell(self.engine, [change])
+                _tell(engine, [change])
             except Exception as error:
-                fault = Problem("", f"is more than the scheduler can read: {type(error).__name__}: {error}")
-                _log.error(
-                    "object_left_out", kind=change.kind, object=change.key, uid=change.uid, why=str(error)
-                )
-                of_kind[change.key] = replace(change, item=None, problems=(fault,))
-                self._rebuild(self.engine.config, memory)
-                continue
-            if change.is_deletion:
-                of_kind.pop(change.key, None)
+                failed.append(_Failed(change, error))
             else:
-                of_kind[change.key] = change
+                self.known[change.kind][change.key] = change
+        return failed
+
+    def _leave_out(self, failed: Iterable[_Failed]) -> None:
+        """They count as unreadable."""
+        for change, error in failed:
+            fault = Problem("", f"is more than the scheduler can read: {type(error).__name__}: {error}")
+            _log.error("object_left_out", kind=change.kind, object=change.key, uid=change.uid, why=str(error))
+            self.known[change.kind][change.key] = replace(change, item=None, problems=(fault,))
 
 
 def in_order(known: Known) -> Iterator[Change]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
@@ -52,6 +52,7 @@ class Given:
         now: epoch seconds.
         may_cycle: we lead, and the next cycle need not rest.
         leads: we lead.
+        light: nothing may be done that takes long.
     """
 
     now: float
@@ -60,6 +61,7 @@ class Given:
     config: Configuration | None = None
     may_cycle: bool = False
     leads: bool = False
+    light: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +115,21 @@ class Worker:
 
     def turn(self, given: Given) -> Turn:
         """Do what is *given*."""
+        mended = self.owner.is_broken
+        if mended:
+            self.owner.mend()
         self._begin_segment(given.now)
         before = self._versions()
         self._take_in(given)
+        if self.owner.is_broken:
+            self._write_journal()
+            return Turn([], _gone(given.changes), Due(given.now, True, "change"), mattered=True)
         orders = self._take_over() if given.leads and not self._led else []
         self._led = given.leads
-        mattered = self._versions() != before
+        mattered = mended or self._versions() != before
         if given.changes:
             self._metrics.changes.labels("moved" if mattered else "none").inc(len(given.changes))
-        if given.leads and given.changes:
+        if given.leads and (given.changes or mended):
             orders += self._carrier.problems(self.owner.engine.state, self.owner.known)
         turn = self._cycle_if_due(given, orders, mattered=mattered)
         if given.leads:  # not with cycles alone: who is gone makes none due
@@ -130,8 +138,8 @@ class Worker:
         return turn
 
     def is_light(self) -> bool:
-        """Whether the next turn is about what it is given alone: no segment of the journal begins."""
-        return self._journal is None or not self._journal.wants_beginning()
+        """Whether the next turn is about what it is given alone: nothing to mend, no segment begins."""
+        return not self.owner.is_broken and (self._journal is None or not self._journal.wants_beginning())
 
     def _versions(self) -> Versions:
         engine = self.owner.engine
@@ -168,7 +176,7 @@ class Worker:
             self.owner.settle(given.outcomes)
             self._record(lambda: settled_of(given.outcomes))
         if given.changes:
-            self.owner.take(given.changes)
+            self.owner.take(given.changes, mend=not given.light)
             self._record(lambda: Took([item_of(change) for change in given.changes]))
         self._metrics.change_cpu_s.inc(time.thread_time() - began)
 
@@ -194,7 +202,7 @@ class Worker:
 
     def _cycle_if_due(self, given: Given, orders: list[Order], *, mattered: bool) -> Turn:
         engine = self.owner.engine
-        gone = [(change.kind, change.key) for change in given.changes if change.is_deletion]
+        gone = _gone(given.changes)
         due = self._triggers.due(engine, given.now)
         if not (given.may_cycle and (due.now or due.at <= given.now)):
             return Turn(orders, gone, due, mattered=mattered)
@@ -322,6 +330,10 @@ class Worker:
         journal.flush()
         self._metrics.journal_bytes.inc(journal.written - before)
         self._metrics.journal_ok.set(0.0 if journal.trouble else 1.0)
+
+
+def _gone(changes: Iterable[Change]) -> list[tuple[str, str]]:
+    return [(change.kind, change.key) for change in changes if change.is_deletion]
 
 
 def _cycled(number: int, now: float, result: CycleResult | None, fault: str, took_s: float) -> Cycled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,14 @@ from volcano_py.scheduler.cluster.orders import GroupOrder, RefusalOrder
 from volcano_py.scheduler.cluster.writer import Writer
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.model.kube.objects import Pod
+from volcano_py.scheduler.model.pods import PodIntake
 from volcano_py.scheduler.run import collector
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
 from volcano_py.scheduler.run.health import Health
 from volcano_py.scheduler.run.loop import Loop, Pacing
 from volcano_py.scheduler.run.metrics import Metrics
+from volcano_py.scheduler.run.owner import Owner
 from volcano_py.scheduler.run.reload import read_config
 from volcano_py.scheduler.run.triggers import RETRY_S, Triggers
 from volcano_py.scheduler.run.worker import Worker
@@ -135,6 +139,47 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(
             await writer.close()
 
     asyncio.run(live())
+
+
+def test_an_engine_is_mended_off_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few changes are taken in on the loop, which may not wait for engines that are made anew."""
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    sound_upsert, sound_mend = PodIntake.upsert, Owner.mend
+    mended_by: list[str] = []
+
+    def touchy(self: PodIntake, item: Pod) -> None:
+        if item.name == "bad":
+            raise IndexError("who would have thought")
+        sound_upsert(self, item)
+
+    def noted(self: Owner) -> None:
+        mended_by.append(threading.current_thread().name)
+        sound_mend(self)
+
+    monkeypatch.setattr(PodIntake, "upsert", touchy)
+    monkeypatch.setattr(Owner, "mend", noted)
+    server = PodServer()
+
+    async def live() -> None:
+        async with server.api(tmp_path) as api:
+            feed, writer = Told(api), Writer(api)
+            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
+            loop, stop = Loop(feed, writer, worker, lambda: True, Health(), Pacing()), asyncio.Event()
+            turning = asyncio.ensure_future(loop.run(stop))
+            await until(lambda: worker.cycles)
+            feed.tell(*map(change_of, (node("n0"), group("g"), pod("good", "g"), pod("bad", "g"))))
+            await until(lambda: "/api/v1/namespaces/ml/pods/good/binding" in server.sent)
+            stop.set()
+            await turning
+            await loop.close()
+            await writer.close()
+
+    asyncio.run(live())
+    assert [name.split("_")[0] for name in mended_by] == ["engine"]
+    assert [each["reason"] for each in server.events() if "bad" in each["regarding"]["name"]] == [
+        "Unreadable"
+    ]
 
 
 def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) -> None:

@@ -8,12 +8,17 @@ import pytest
 
 from tests.clusters import group, node, pod
 from tests.run.lives import change_of, deletion_of, known_of, of_kind, pods_of, random_life, tell
-from volcano_py.crds.schedulerconfig import load_scheduler_config, parse_scheduler_config
+from volcano_py.crds.schedulerconfig import (
+    SchedulerConfig,
+    load_scheduler_config,
+    parse_scheduler_config,
+)
+from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.pods import PodIntake
 from volcano_py.scheduler.run.memory import memory_of
-from volcano_py.scheduler.run.owner import CycleFault, Owner, in_order
+from volcano_py.scheduler.run.owner import SIFTINGS, CycleFault, Owner, in_order
 
 PLAIN = "actions: allocate, preempt, backfill\ntiers:\n- plugins: [{name: gang}, {name: priority}]\n"
 STEPS = 12
@@ -139,6 +144,63 @@ def test_an_object_that_brings_out_a_fault_is_left_out_and_the_others_count(
     (problem,) = made.engine.state.problems["Pod ml/bad"]
     assert "IndexError: who would have thought" in problem.message
     assert made.known["Pod"]["ml/bad"].item is None
+
+
+def engines_made(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows by one with each engine that an owner makes from now on."""
+    made: list[None] = []
+    sound = Owner._made
+
+    def counted(self: Owner, config: SchedulerConfig) -> Engine:
+        made.append(None)
+        return sound(self, config)
+
+    monkeypatch.setattr(Owner, "_made", counted)
+    return made
+
+
+def touchy_about(monkeypatch: pytest.MonkeyPatch, bad: str, *, spoils: bool) -> None:
+    """The intake breaks on pods whose names begin with *bad*; *spoils*: and on any pod after one."""
+    sound = PodIntake.upsert
+    spoilt = set[int]()
+
+    def touchy(self: PodIntake, item: Pod) -> None:
+        if item.name.startswith(bad):
+            spoilt.add(id(self))
+            alive.append(self)  # so that nobody else gets its id
+            raise IndexError("who would have thought")
+        if spoils and id(self) in spoilt:
+            raise KeyError("half changed")
+        sound(self, item)
+
+    alive: list[PodIntake] = []
+    monkeypatch.setattr(PodIntake, "upsert", touchy)
+
+
+@pytest.mark.parametrize(("bad", "spoils"), [(100, False), (3, False), (3, True)])
+def test_many_objects_that_bring_out_faults_cost_few_engines(
+    monkeypatch: pytest.MonkeyPatch, bad: int, *, spoils: bool
+) -> None:
+    made = owner()
+    made.take([change_of(each) for each in (node("n0", "200", amounts={"pods": "250"}), group("g"))])
+    engines = engines_made(monkeypatch)
+    touchy_about(monkeypatch, "bad", spoils=spoils)
+    names = [f"{kind}-{number}" for number in range(bad) for kind in ("bad", "good")]
+    made.take([change_of(pod(name, "g")) for name in names])
+    assert len(engines) <= SIFTINGS + 1
+    assert set(made.engine.state.problems) == {f"Pod ml/bad-{number}" for number in range(bad)}
+    result = made.cycle(1.0)
+    assert {each.pod for each in result.decisions} == {f"ml/good-{number}" for number in range(bad)}
+
+
+def test_what_was_decided_holds_while_the_engine_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The echo of a bound pod comes together with an object that breaks the intake."""
+    made = owner()
+    made.take([change_of(each) for each in (node("n0"), group("g"), pod("p", "g"))])
+    assert len(made.cycle(1.0).decisions) == 1
+    touchy_about(monkeypatch, "bad", spoils=False)
+    made.take([change_of(each) for each in (pod("p", "g", labels={"new": "label"}), pod("bad", "g"))])
+    assert made.cycle(2.0).decisions == []
 
 
 def test_groups_that_name_no_queue_go_into_the_one_that_was_named() -> None:
