@@ -15,6 +15,7 @@ from volcano_py.cli.lazy import LazyGroup
 COMMANDS: Final = {
     "scheduler": ("volcano_py.cli.scheduler:scheduler", "Schedule the pods of a cluster (a component)."),
     "controller": ("volcano_py.cli.controller:controller", "Make PodGroups, keep queues (a component)."),
+    "agent": ("volcano_py.cli.agent:agent", "Hand out slices of a node's cards (a component)."),
     "plan": ("volcano_py.cli.plan:plan", "What the scheduler would do with manifests, and why."),
     "simulate": ("volcano_py.cli.simulate:app", "Replay a published trace through the engine."),
     "bench": ("volcano_py.cli.bench:bench", "Time decisions on known shapes of clusters."),

@@ -1,7 +1,7 @@
-"""Which cards are well: a card that reports an error or does not answer takes no new slices until it is again.
+"""Which cards are well: one that reports an error or does not answer takes no new slices.
 
-Time is given. A card that did not answer is well again as soon as it does; after an error that it reported, once
-it has answered well and reported nothing for a while, or at once when a person says so.
+Time is given. A card that did not answer is well again as soon as it does; after an error that it reported,
+once it has answered well and reported nothing for a while, or at once when a person says so.
 """
 
 from __future__ import annotations

@@ -78,19 +78,21 @@ def supposed(candidates: Sequence[Waiting], ids: Iterable[str]) -> Waiting | Non
     return next(fitting, candidates[0] if candidates else None)
 
 
-def holders(ledger: Ledger, resource: str, ids: Sequence[str]) -> list[Holding]:
-    """Containers that have *ids* by the ledger, those that have all of them and no others first."""
-    wanted = frozenset(ids)
-    return sorted(ledger.owners(resource, ids), key=lambda each: each.ids != wanted)
-
-
-def told(placed: Sequence[Placed], found: Sequence[Holding]) -> Placed | None:
-    """The pod that *found* speak of, by UID where one says it, else by name; None where there is no such."""
+def told(pods: Iterable[Pod], holdings: Iterable[Holding]) -> Pod | None:
+    """The one of *pods* that *holdings* speak of, by UID where one says it, else by name."""
+    living = list(pods)
+    found = list(holdings)
     uids = {each.uid for each in found if each.uid}
-    if uids:
-        return next((each for each in placed if each.pod.uid in uids), None)
-    keys = {(each.namespace, each.pod) for each in found}
-    return next((each for each in placed if _name(each.pod) in keys), None)
+    keys = {(each.namespace, each.pod) for each in found if each.pod}
+    by_uid = (pod for pod in living if pod.uid in uids)
+    by_name = (pod for pod in living if _name(pod) in keys and not pod.metadata.deletion_timestamp)
+    return next(by_uid, None) or next(by_name, None)
+
+
+def ids_of(ledger: Ledger, pod: Pod, container: str, resource: str) -> frozenset[str]:
+    """Ids of *resource* that *container* of *pod* holds by the ledger."""
+    namespace, name = _name(pod)
+    return ledger.held(resource, uid=pod.uid, namespace=namespace, pod=name, container=container)
 
 
 def _name(pod: Pod) -> tuple[str, str]:
@@ -98,8 +100,7 @@ def _name(pod: Pod) -> tuple[str, str]:
 
 
 def _has_ids(pod: Pod, claim: Claim, ledger: Ledger, owners: Sequence[Owner], resource: str) -> bool:
-    namespace, name = _name(pod)
-    if ledger.held(resource, uid=pod.uid, namespace=namespace, pod=name, container=claim.container):
+    if ids_of(ledger, pod, claim.container, resource):
         return True
     if claim.role != INIT or ledger.complete:
         return False

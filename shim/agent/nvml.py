@@ -182,14 +182,18 @@ class Driver:
                 name=_text(pynvml.nvmlDeviceGetName(handle)),
                 memory_mib=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) // MIB,
                 bus_id=bus_id,
-                numa=self._numa(bus_id),
+                numa=self._numa(bus_id, handle),
                 mig=_in_mig_mode(handle),
             )
 
-    def _numa(self, bus_id: str) -> int:
+    def _numa(self, bus_id: str, handle: Any) -> int:
         try:
             return int((self._devices / bus_id / "numa_node").read_text())
         except (OSError, ValueError):
+            pass  # not on this bus
+        try:
+            return int(pynvml.nvmlDeviceGetNumaNodeId(handle))
+        except pynvml.NVMLError:
             return -1
 
     def _closeness(self, one: Card, other: Card) -> int:

@@ -1,0 +1,313 @@
+"""The node agent as a whole: what runs beside what, from start to end.
+
+Everything it knows it learns again after a start: cards from the driver and the node's annotations, pods from
+the API server, holdings from the kubelet, slices from their folders.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from volcano_py.crds.cards import names
+from volcano_py.shim.agent.answers import Host, grant, write_cdi
+from volcano_py.shim.agent.books import Room
+from volcano_py.shim.agent.cards import Cards
+from volcano_py.shim.agent.collect import Collector
+from volcano_py.shim.agent.desk import Denied, Desk
+from volcano_py.shim.agent.follow import Follower
+from volcano_py.shim.agent.handing import Machine
+from volcano_py.shim.agent.health import IGNORED_XIDS, Health
+from volcano_py.shim.agent.install import install
+from volcano_py.shim.agent.nvml import Driver
+from volcano_py.shim.agent.plugin import DevicePlugin
+from volcano_py.shim.agent.pods import Node, Pod
+from volcano_py.shim.agent.publish import (
+    CORDON,
+    RECOVERED,
+    Cut,
+    Publisher,
+    listed,
+    notes_for,
+    published,
+    reports,
+)
+from volcano_py.shim.agent.server import Server, ServerError
+from volcano_py.shim.agent.slices import Slices
+from volcano_py.shim.agent.truth import event
+from volcano_py.shim.agent.view import Sources
+from volcano_py.shim.agent.vitals import Vitals
+from volcano_py.shim.agent.wire import deviceplugin_pb2 as wire
+from volcano_py.shim.agent.wire.services import HEALTHY, UNHEALTHY
+
+_WHOLE_CORES: Final = 100
+_SAID_AGAIN_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Paces:
+    """How often things are looked at, in seconds.
+
+    Attributes:
+        cards: how they are.
+        kubelet: whether it was started again.
+        records: whether they say what the kubelet holds, without anything having happened.
+        slices: what may go; two looks in a row decide.
+        quiet: how long a card that reported an error must be quiet to be well again.
+    """
+
+    cards: float = 5.0
+    kubelet: float = 1.0
+    records: float = 10.0
+    slices: float = 30.0
+    quiet: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the agent is told.
+
+    Attributes:
+        node: name of the node it is on.
+        library: the quota library's file.
+        resources: what it serves at the kubelet.
+        kubeconfig: of the API server; None to look for one.
+        kubelet: the kubelet's folder.
+        hook: folder for library and slices.
+        devices: folder of device nodes.
+        cdi: folder of CDI files; None answers the kubelet in full.
+        nvml: NVML's file; None for the usual one.
+        ignored_xids: errors that say nothing about a card.
+    """
+
+    node: str
+    library: Path
+    resources: tuple[str, ...] = names.NVIDIA.count
+    kubeconfig: str | None = None
+    kubelet: Path = Path("/var/lib/kubelet")
+    hook: Path = Path("/usr/local/vgpu")
+    devices: Path = Path("/dev")
+    cdi: Path | None = None
+    nvml: str | None = None
+    cut: Cut = field(default_factory=lambda: Cut(10, 1.0))
+    ignored_xids: frozenset[int] = IGNORED_XIDS
+    paces: Paces = field(default_factory=Paces)
+
+
+class Agent:
+    """Runs on one node. Make it and :meth:`run` it in the same event loop.
+
+    Raises ``InstallError`` and ``OSError`` where the host's folders can't be used.
+    """
+
+    def __init__(self, options: Options, server: Server) -> None:
+        self._options, self._server = options, server
+        self._library = install(options.library, options.hook)
+        self._slices = Slices(options.hook / "slices")
+        self._slices.load()
+        self._log = structlog.get_logger()
+        health = Health(options.paces.quiet, options.ignored_xids)
+        self.cards = Cards(Driver(options.nvml), health, options.cut, self._cards_changed)
+        self._nodes = Follower(
+            server, "/api/v1/nodes", f"metadata.name={options.node}", Node, self._node_changed
+        )
+        self._pods = Follower(server, "/api/v1/pods", f"spec.nodeName={options.node}", Pod, _nothing)
+        self.publisher = Publisher(server, options.node, self._notes, self._wanted)
+        self.desk = Desk(self._sources(), server, self._pods, self._slices, self.machine)
+        self._collector = Collector(self._slices, options.cdi)
+        folder = options.kubelet / "device-plugins"
+        self.plugins = [
+            DevicePlugin(resource, folder, self.desk, self._devices, self._denied)
+            for resource in options.resources
+        ]
+        self.vitals = Vitals(self._count)
+        self._begun = False
+        self._denials = 0
+        self._said: dict[tuple[str, str], float] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Do everything until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for work in (self._nodes.run(), self._pods.run(), self.publisher.run(), self._begin(group)):
+                group.create_task(work)
+
+    # -- how it stands, for probes ----------------------------------------------------------------
+
+    def ready(self) -> str:
+        """What keeps the agent from its work; "" if nothing does."""
+        if not self._nodes.synced.is_set() or not self._pods.synced.is_set():
+            return "the API server was not read yet"
+        waiting = [each.resource for each in self.plugins if not each.is_registered()]
+        if waiting:
+            return f"not registered at the kubelet: {', '.join(waiting)}"
+        return "" if self.cards.known else "no cards"
+
+    def metrics(self) -> bytes:
+        """All metrics in Prometheus' text form."""
+        return self.vitals.text()
+
+    def _count(self) -> dict[str, float]:
+        return {
+            "cards": len(self.cards.known),
+            "cards_unwell": len(self.cards.health.troubles()),
+            "slices": len(self._slices.all()),
+            "registrations": sum(plugin.registered for plugin in self.plugins),
+            "denials": self._denials,
+            "publications": self.publisher.writes,
+            "publication_failures": self.publisher.failures,
+        }
+
+    def machine(self) -> Machine:
+        """This machine as it is now."""
+        known = self.cards.all()
+        options = self._options
+        return Machine(
+            host=Host(
+                hook=options.hook,
+                devices=options.devices,
+                cdi=options.cdi,
+                minors={card.uuid: card.minor for card in known},
+                oversubscribed=options.cut.memory_scaling > 1,
+            ),
+            rooms={
+                card.uuid: Room(options.cut.slots, options.cut.memory_mib(card), _WHOLE_CORES)
+                for card in known
+            },
+            mig=frozenset(card.uuid for card in known if card.mig),
+            library=self._library,
+        )
+
+    # -- beginning, and what goes on ---------------------------------------------------------------
+
+    async def _begin(self, group: asyncio.TaskGroup) -> None:
+        """Know the cards, and what was published of them, before the kubelet is told anything."""
+        await self.cards.look()
+        await self._nodes.synced.wait()
+        self.cards.remember({report.uuid: report for report in published(self._notes() or {})})
+        self._begun = True
+        self._node_changed()
+        self._write_cdi()
+        paces = self._options.paces
+        work: list[Coroutine[Any, Any, None]] = [plugin.keep(paces.kubelet) for plugin in self.plugins]
+        work += [self.cards.keep_looking(paces.cards), self.cards.listen()]
+        work += [self._keep_true(paces.records), self._keep_clean(paces.slices)]
+        for each in work:
+            group.create_task(each)
+
+    async def _keep_true(self, every_s: float) -> None:
+        """Records and marks follow what the kubelet holds: soon after it asked us, else now and then."""
+        while True:
+            self.desk.unmarked.clear()
+            await self._tried(self.desk.reconcile, "records were not looked at")
+            try:
+                await asyncio.wait_for(self.desk.unmarked.wait(), every_s)
+                await asyncio.sleep(self._options.paces.kubelet / 5)  # the kubelet writes it down first
+            except TimeoutError:
+                continue
+
+    async def _keep_clean(self, every_s: float) -> None:
+        """Slices that nobody has any more go."""
+        while True:
+            await asyncio.sleep(every_s)
+            await self._tried(self._clean, "slices were not looked at")
+
+    async def _clean(self) -> None:
+        if not self._pods.synced.is_set():
+            return
+        for owner in self._collector.collect(await self.desk.reconcile()):
+            self._log.info("slice removed", slice=owner.id, pod=f"{owner.namespace}/{owner.pod}")
+
+    async def _tried(self, work: Callable[[], Coroutine[Any, Any, Any]], what: str) -> None:
+        try:
+            await work()
+        except (Denied, OSError) as error:
+            self._log.warning(what, error=str(error))
+
+    def _write_cdi(self) -> None:
+        """Folders of CDI files may not outlive a boot; slices do."""
+        cdi = self._options.cdi
+        if cdi is not None:
+            host = self.machine().host
+            for owner in self._slices.all():
+                write_cdi(owner, grant(owner, host), cdi)
+
+    # -- the node ----------------------------------------------------------------------------------
+
+    def _sources(self) -> Sources:
+        kubelet = self._options.kubelet
+        return Sources(
+            self._options.node,
+            self._options.resources,
+            kubelet / "pod-resources" / "kubelet.sock",
+            kubelet / "device-plugins",
+        )
+
+    def _notes(self) -> Mapping[str, str] | None:
+        node = next(iter(self._nodes.objects.values()), None)
+        return None if node is None else node.metadata.annotations
+
+    def _wanted(self) -> dict[str, str | None] | None:
+        notes = self._notes()
+        if notes is None or not self._begun:
+            return None
+        found = reports(self.cards.all(), self.cards.health.troubles(), self._options.cut)
+        wanted = notes_for(found, self.cards.scores, listed(notes, CORDON))
+        return wanted if RECOVERED not in notes else {**wanted, RECOVERED: None}
+
+    def _node_changed(self) -> None:
+        if self._begun:
+            self.cards.recovered(listed(self._notes() or {}, RECOVERED))
+        self.publisher.look()
+
+    def _cards_changed(self) -> None:
+        self.publisher.look()
+        for plugin in self.plugins:
+            self._beside(plugin.devices_changed())
+
+    def _devices(self) -> list[wire.Device]:
+        unwell = self.cards.health.troubles()
+        devices = []
+        for card in self.cards.all():
+            topology = wire.TopologyInfo(nodes=[wire.NUMANode(ID=card.numa)]) if card.numa >= 0 else None
+            health = UNHEALTHY if card.uuid in unwell else HEALTHY
+            devices += [
+                wire.Device(ID=f"{card.uuid}-{number}", health=health, topology=topology)
+                for number in range(self._options.cut.slots)
+            ]
+        return devices
+
+    # -- pods --------------------------------------------------------------------------------------
+
+    def _denied(self, denial: Denied) -> None:
+        """People look at the pod: a denial that concerns one stands there, once a minute at most."""
+        self._denials += 1
+        if denial.pod is None:
+            return
+        now = asyncio.get_running_loop().time()
+        self._said = {key: at for key, at in self._said.items() if now - at < _SAID_AGAIN_S}
+        if self._said.setdefault((denial.pod.uid, str(denial)), now) == now:
+            self._beside(self._say(denial.pod, str(denial)))
+
+    async def _say(self, pod: Pod, note: str) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        path = f"/api/v1/namespaces/{pod.metadata.namespace}/events"
+        try:
+            await self._server.post(path, event(pod, self._options.node, "CardDenied", note, now))
+        except ServerError as error:
+            self._log.warning("an event was not written", error=str(error))
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+def _nothing() -> None:
+    """Pods are looked at when the kubelet asks."""

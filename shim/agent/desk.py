@@ -1,0 +1,273 @@
+"""The desk at which the kubelet asks: which cards to take, what a container gets, and whether it may start.
+
+Requests are served one at a time, each on a fresh view. What is answered to Allocate rests on a supposition;
+a container starts only after the kubelet has told whose it is (``identify``), records say so (``exchange``),
+and the cards hold what their containers hold together (``books``). Nothing of it is kept in memory alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import structlog
+
+from volcano_py.shim.agent.answers import answer
+from volcano_py.shim.agent.books import overfull
+from volcano_py.shim.agent.exchange import Rewrite
+from volcano_py.shim.agent.follow import Follower
+from volcano_py.shim.agent.handing import (
+    Machine,
+    handed_out,
+    ids_on,
+    is_whole,
+    limits_of,
+    paired,
+    parts_on,
+    shares_of,
+)
+from volcano_py.shim.agent.identify import Waiting, cards_of, supposed, told, wanted_cards
+from volcano_py.shim.agent.kubelet import KubeletError
+from volcano_py.shim.agent.pods import Claim, Pod
+from volcano_py.shim.agent.region import create
+from volcano_py.shim.agent.server import Server, ServerError
+from volcano_py.shim.agent.slices import Owner, Slices
+from volcano_py.shim.agent.truth import carry_out, mark
+from volcano_py.shim.agent.view import Sources, View, look
+from volcano_py.shim.agent.wire import deviceplugin_pb2 as plugin
+
+
+class Denied(Exception):  # noqa: N818 - an answer to the kubelet
+    """What the kubelet asked for can't be; the message is what people read.
+
+    Attributes:
+        pod: whom it concerns, where that is known.
+    """
+
+    def __init__(self, message: str, pod: Pod | None = None) -> None:
+        super().__init__(message)
+        self.pod = pod
+
+
+class Desk:
+    """Answers the kubelet.
+
+    Args:
+        sources: where to look.
+        server: where records are written.
+        pods: those of this node.
+        slices: what was handed out.
+        machine: this machine as it is now.
+
+    Attributes:
+        unmarked: set when pods have got cards that :meth:`reconcile` has not marked yet.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        server: Server,
+        pods: Follower[Pod],
+        slices: Slices,
+        machine: Callable[[], Machine],
+    ) -> None:
+        self._sources, self._server, self._pods = sources, server, pods
+        self._slices, self._machine = slices, machine
+        self._lock = asyncio.Lock()
+        self.unmarked = asyncio.Event()
+        self._log = structlog.get_logger()
+
+    async def prefer(self, resource: str, free: Iterable[str], must: Sequence[str], count: int) -> list[str]:
+        """Which of the *free* ids the kubelet should take: *must*, and those on the cards of who waits."""
+        async with self._lock:
+            view = await self._settle_all(await self._look())
+            candidates = view.waiting(self._slices.all(), resource, count)
+            if not candidates:
+                return list(must)
+            return ids_on(wanted_cards(candidates[0].claim), free, must, count)
+
+    async def allocate(self, resource: str, asked: Sequence[Sequence[str]]) -> plugin.AllocateResponse:
+        """What the containers get whose ids are *asked*. Raises ``Denied``."""
+        async with self._lock:
+            view = await self._settle_all(await self._look())
+            answers = []
+            taken: set[tuple[str, str]] = set()
+            for ids in asked:
+                who = self._supposed(view, resource, ids, taken)
+                taken.add((who.pod.uid, who.claim.container))
+                answers.append(self._hand_out(who, resource, ids))
+            self.unmarked.set()
+            return plugin.AllocateResponse(container_responses=answers)
+
+    async def pre_start(self, resource: str, ids: Sequence[str]) -> None:
+        """A container with *ids* starts now: give it its limits. Raises ``Denied`` where it must not."""
+        async with self._lock:
+            view = await self._look()
+            pod = told(view.pods, view.ledger.owners(resource, ids))
+            if pod is None:
+                raise Denied(f"the kubelet tells no living pod that holds {', '.join(sorted(ids))}")
+            view, pairs = await self._true_claims(view, pod, resource, ids)
+            for owner, claim in pairs:
+                self._start(view, pod, owner, claim)
+        self.unmarked.set()
+
+    async def reconcile(self) -> View:
+        """Make records and marks say what the ledger says; the view of it. Raises as ``look``."""
+        async with self._lock:
+            view = await self._settle_all(await self._look())
+            await self._mark(view)
+            return view
+
+    # -- one request ------------------------------------------------------------------------------
+
+    async def _look(self) -> View:
+        try:
+            return await look(self._sources, self._pods)
+        except (KubeletError, ServerError) as error:
+            raise Denied(str(error)) from error
+
+    def _supposed(
+        self, view: View, resource: str, ids: Sequence[str], taken: set[tuple[str, str]]
+    ) -> Waiting:
+        candidates = [
+            one
+            for one in view.waiting(self._slices.all(), resource, len(ids))
+            if (one.pod.uid, one.claim.container) not in taken
+        ]
+        who = supposed(candidates, ids)
+        if who is None:
+            faults = "".join(
+                f"; {pod.key}: {view.faults[pod.uid]}" for pod in view.pods if pod.uid in view.faults
+            )
+            raise Denied(
+                f"no pod of this node waits for {len(ids)} of {resource}: "
+                f"a pod needs the record of a scheduler that knows cards{faults}"
+            )
+        return who
+
+    def _hand_out(self, who: Waiting, resource: str, ids: Sequence[str]) -> plugin.ContainerAllocateResponse:
+        machine = self._machine()
+        parts = parts_on(who, cards_of(ids))
+        owner = Owner(
+            id="",
+            sequence=0,
+            resource=resource,
+            ids=tuple(sorted(ids)),
+            limited=not is_whole(parts, machine),
+            library=machine.library,
+            pod_uid=who.pod.uid,
+            namespace=who.pod.metadata.namespace,
+            pod=who.pod.metadata.name,
+            container=who.claim.container,
+            role=who.claim.role,
+            priority=who.claim.priority,
+            shares=shares_of(parts, machine.rooms),
+        )
+        try:
+            owner = self._slices.make(owner)
+            given = answer(owner, machine.host)
+        except OSError as error:
+            raise Denied(f"the slice can't be made: {error}") from error
+        self._log.info("allocated", slice=owner.id, supposed=who.pod.key, container=who.claim.container)
+        return given
+
+    async def _true_claims(
+        self, view: View, pod: Pod, resource: str, ids: Sequence[str]
+    ) -> tuple[View, list[tuple[Owner, Claim]]]:
+        """The allocations of *ids* and the containers of *pod* they are for, after records became true."""
+        placed = view.record(pod)
+        if placed is None:
+            why = view.faults.get(pod.uid, "it has no record of a scheduler that knows cards")
+            raise Denied(f"pod {pod.key} gets no card: {why}", pod)
+        owners = self._slices.of_ids(resource, ids)
+        names = [name for _, name in paired(owners, view, placed.pod, placed.record.claims, resource, ids)]
+        for name in names:
+            view = await self._settle(view, pod, name, resource, ids)
+        placed = view.record(pod) or placed
+        pairs = paired(owners, view, pod, placed.record.claims, resource, ids)
+        if not pairs:
+            raise Denied(f"there is no slice of {', '.join(sorted(ids))} for pod {pod.key}", pod)
+        claims = {claim.container: claim for claim in placed.record.claims}
+        return view, [(owner, claims[name]) for owner, name in pairs]
+
+    async def _settle(self, view: View, pod: Pod, name: str, resource: str, ids: Sequence[str]) -> View:
+        placed = view.record(pod)
+        claim = (
+            next((each for each in placed.record.claims if each.container == name), None) if placed else None
+        )
+        if placed is None or claim is None or cards_of(ids) == wanted_cards(claim):
+            return view
+        who = Waiting(pod, placed.record, claim)
+        rewrites = view.settled(who, resource, ids, self._slices.all(), self._machine().rooms)
+        if isinstance(rewrites, str):
+            raise Denied(
+                f"the kubelet gave container {name} of pod {pod.key} other cards than the scheduler did, and "
+                f"they do not fit: {rewrites}",
+                pod,
+            )
+        try:
+            return await self._carry_out(view, rewrites)
+        except ServerError as error:
+            raise Denied(f"the record of pod {pod.key} can't be made true: {error}", pod) from error
+
+    def _start(self, view: View, pod: Pod, owner: Owner, claim: Claim) -> None:
+        """Confirm *owner* as *claim*'s and write the limits; raises ``Denied``."""
+        machine = self._machine()
+        parts = claim.parts
+        if not owner.limited and not is_whole(parts, machine):
+            raise Denied(
+                f"container {claim.container} of pod {pod.key} has limits, and was given cards without",
+                pod,
+            )
+        true = msgspec.structs.replace(
+            owner,
+            confirmed=True,
+            pod_uid=pod.uid,
+            namespace=pod.metadata.namespace,
+            pod=pod.metadata.name,
+            container=claim.container,
+            role=claim.role,
+            priority=claim.priority,
+            shares=shares_of(parts, machine.rooms),
+        )
+        living = {each.uid for each in view.pods}
+        why = overfull(handed_out([*self._slices.all(), true], living), machine.rooms)
+        if why:
+            raise Denied(f"container {claim.container} of pod {pod.key} does not start: {why}", pod)
+        try:
+            self._slices.rewrite(true)
+            if true.limited:
+                create(self._slices.region(true), limits_of(true, machine), priority=claim.priority)
+        except (OSError, ValueError) as error:
+            raise Denied(f"the limits of pod {pod.key} can't be written: {error}", pod) from error
+        self._log.info("started", slice=true.id, pod=pod.key, container=claim.container)
+
+    # -- records ----------------------------------------------------------------------------------
+
+    async def _settle_all(self, view: View) -> View:
+        """Make the records true of all that the kubelet gave other cards; what can't be stays as it is."""
+        for who, resource, ids in view.astray():
+            rewrites = view.settled(who, resource, ids, self._slices.all(), self._machine().rooms)
+            if isinstance(rewrites, str):
+                self._log.warning("has other cards than its record says", pod=who.pod.key, why=rewrites)
+                continue
+            try:
+                view = await self._carry_out(view, rewrites)
+            except ServerError as error:
+                self._log.warning("a record is not made true for now", pod=who.pod.key, error=str(error))
+        return view
+
+    async def _carry_out(self, view: View, rewrites: Sequence[Rewrite]) -> View:
+        if rewrites:
+            await carry_out(self._server, rewrites, view.served(rewrites[-1].placed))
+            for each in rewrites:
+                self._log.info("record made true", pod=each.placed.pod.key)
+        return view.rewritten(rewrites)
+
+    async def _mark(self, view: View) -> None:
+        for placed in view.placed:
+            try:
+                await mark(self._server, placed, view.served(placed))
+            except ServerError as error:
+                self._log.warning("not marked for now", pod=placed.pod.key, error=str(error))
