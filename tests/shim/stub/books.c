@@ -1,18 +1,35 @@
 /* Who holds how much of which card, and when its kernels run. */
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "state.h"
 
-#include <string.h>
+/* How long a process may take from its last instruction until its locks are gone. */
+#define DYING_MS 2000
+
+/* Whether the container holds more than it may when all who are dying are dead. */
+static int is_over(struct stub_state *state, const struct stub_container *container, int card) {
+	uint64_t limit = container->limit_bytes[card];
+	for (int waited = 0; limit != 0 && container->used_bytes[card] > limit; waited++) {
+		struct timespec pause = {0, 1000000};
+		stub_sweep(state);
+		if (waited == DYING_MS) {
+			return 1;
+		}
+		/* Past the C library: the time model may have put another clock there. */
+		syscall(SYS_nanosleep, &pause, NULL);
+	}
+	return 0;
+}
 
 /* What the oracle is for: a container that holds more than its limit is written down, never forgotten. */
 static void judge(struct stub_state *state, struct stub_container *container, int card) {
-	uint64_t limit = container->limit_bytes[card];
-	if (limit != 0 && container->used_bytes[card] > limit) {
-		stub_sweep(state);
-		if (container->used_bytes[card] > limit) {
-			uint64_t over = container->used_bytes[card] - limit;
-			container->violations++;
-			container->worst_bytes = over > container->worst_bytes ? over : container->worst_bytes;
-		}
+	if (is_over(state, container, card)) {
+		uint64_t over = container->used_bytes[card] - container->limit_bytes[card];
+		container->violations++;
+		container->worst_bytes = over > container->worst_bytes ? over : container->worst_bytes;
 	}
 	if (container->used_bytes[card] > container->peak_bytes[card]) {
 		container->peak_bytes[card] = container->used_bytes[card];

@@ -1,49 +1,46 @@
-"""Builds the stub driver's libraries into ``build/shim/stub``."""
+"""Builds the stub driver's libraries, and the programs that use them, into ``build/shim/stub``."""
 
 import fcntl
 import os
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 SOURCES = Path(__file__).parent
+PROGRAMS = SOURCES.parent / "programs"
 ROOT = SOURCES.parents[2]
+SYMBOLS = ROOT / "shim" / "lib" / "symbols.toml"
 OUTPUT = ROOT / "build" / "shim" / "stub"
 
-CFLAGS = (
-    "-std=c11",
-    "-D_GNU_SOURCE",
-    "-O2",
-    "-g",
-    "-fvisibility=hidden",
-    "-fPIC",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-)
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
+CFLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-fPIC", *WARNINGS)
+LIBS = ("-lpthread", "-ldl")
 
+BOOKS = ("state.c", "books.c")
+CUDA = ("device", "memory", "array", "pool", "virtual", "stream", "graph", "lookup")
+NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")
 LIBRARIES = {
-    "libnvidia-ml.so.1": (
-        "state.c",
-        "books.c",
-        "nvml.c",
-        "nvml_memory.c",
-        "nvml_topology.c",
-        "nvml_events.c",
-    ),
+    "libcuda.so.1": (*BOOKS, "objects.c", *(f"cuda_{part}.c" for part in CUDA)),
+    "libnvidia-ml.so.1": (*BOOKS, *NVML),
 }
 """Each library's sources; headers are every library's."""
 
+COMMANDS = {
+    "probe": ("probe.c", "families.c", "entry.c"),
+}
+"""Each program's sources. Built twice: ``NAME`` looks the driver up, ``NAME-linked`` is linked to it."""
 
-def compile_shared(output: Path, sources: list[Path], *flags: str) -> None:
-    """Links *sources* to the shared library *output*, which is replaced in one step.
+
+def compile_to(output: Path, sources: list[Path], *flags: str) -> None:
+    """Compiles *sources* to *output*, which is replaced in one step.
 
     Raises:
         subprocess.CalledProcessError: The compiler refused; its words are on stderr.
     """
     partial = output.with_name(f".{output.name}.{os.getpid()}")
-    name = f"-Wl,-soname,{output.name}"
-    command = ["gcc", *CFLAGS, *flags, "-shared", name, "-o", str(partial), *map(str, sources)]
-    subprocess.run([*command, "-lpthread", "-ldl"], check=True)
+    command = ["gcc", *CFLAGS, *flags, "-o", str(partial), *map(str, sources), *LIBS]
+    subprocess.run(command, check=True)
     partial.replace(output)
 
 
@@ -52,17 +49,62 @@ def is_stale(output: Path, sources: list[Path]) -> bool:
     return not output.exists() or output.stat().st_mtime < max(source.stat().st_mtime for source in sources)
 
 
+def driver_names() -> list[str]:
+    """Every function of the driver that our programs or the library name, as far as the stub has it."""
+    entries = tomllib.loads(SYMBOLS.read_text())["symbol"]
+    names = {entry["name"] for entry in entries} | {f"{entry['name']}_ptsz" for entry in entries}
+    for source in PROGRAMS.glob("*.c"):
+        names |= set(re.findall(r'"(cu[A-Z]\w+)"', source.read_text()))
+    stub = "".join(source.read_text() for source in SOURCES.glob("cuda_*.c"))
+    return sorted(names & set(re.findall(r"CU_API (cu\w+)\(", stub)))
+
+
+def write_linked(header: Path) -> None:
+    """The header by which a linked program knows the address of each name."""
+    names = driver_names()
+    lines = [f"extern int {name}(void);" for name in names]
+    lines += ["", "static void *linked(const char *symbol) {"]
+    lines += ["\tstatic const struct {", "\t\tconst char *symbol;", "\t\tvoid *at;", "\t} all[] = {"]
+    lines += [f'\t\t{{"{name}", (void *){name}}},' for name in names]
+    lines += ["\t};", "\tfor (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {"]
+    lines += ["\t\tif (strcmp(all[i].symbol, symbol) == 0) {", "\t\t\treturn all[i].at;", "\t\t}", "\t}"]
+    lines += ["\treturn NULL;", "}", ""]
+    text = "\n".join(lines)
+    if not header.exists() or header.read_text() != text:
+        header.write_text(text)
+
+
 def build(output: Path = OUTPUT) -> Path:
     """Builds what is stale and returns the folder; several callers at once wait for each other."""
     output.mkdir(parents=True, exist_ok=True)
     with (output / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        headers = [*sorted(SOURCES.glob("*.h")), Path(__file__)]
-        for library, names in LIBRARIES.items():
-            sources = [SOURCES / name for name in names]
-            if is_stale(output / library, sources + headers):
-                compile_shared(output / library, sources)
+        _build_libraries(output)
+        _build_programs(output)
     return output
+
+
+def _build_libraries(output: Path) -> None:
+    shared = [*sorted(SOURCES.glob("*.h")), Path(__file__)]
+    for library, names in LIBRARIES.items():
+        sources = [SOURCES / name for name in names]
+        if is_stale(output / library, sources + shared):
+            # Versioned as a library of its own name, so that dlvsym has something to find.
+            flags = ("-shared", f"-Wl,-soname,{library}", "-Wl,--default-symver")
+            compile_to(output / library, sources, *flags)
+
+
+def _build_programs(output: Path) -> None:
+    linked = output / "linked.h"
+    write_linked(linked)
+    shared = [*sorted(PROGRAMS.glob("*.h")), *sorted(SOURCES.glob("*.h")), Path(__file__)]
+    for program, names in COMMANDS.items():
+        sources = [PROGRAMS / name for name in names]
+        if is_stale(output / program, sources + shared):
+            compile_to(output / program, sources, "-pie")
+        if is_stale(output / f"{program}-linked", [*sources, *shared, linked]):
+            objects = [*sources, *sorted(output.glob("libcuda.so.1"))]
+            compile_to(output / f"{program}-linked", objects, "-pie", "-DLINKED", f"-I{output}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,495 @@
+/* CUDA: graphs of kernels and of memory. A graph's memory is taken at its launch, and kept for the next one. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "graph.h"
+
+/* CUgraphMem_attribute by number; CU_GRAPH_NODE_TYPE_KERNEL, _MEM_ALLOC and _MEM_FREE. */
+enum { USED = 0, USED_HIGH = 1, RESERVED = 2, RESERVED_HIGH = 3 };
+enum { NODE_KERNEL = 0, NODE_ALLOC = 10, NODE_FREE = 11 };
+
+/* What all graphs of this process took of a card. */
+static struct {
+	uint64_t used, used_high, reserved, reserved_high;
+} pool[STUB_CARDS];
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+
+static void forget_all(void) {
+	memset(pool, 0, sizeof pool);
+	pthread_mutex_init(&guard, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+	pthread_atfork(NULL, NULL, forget_all);
+}
+
+static struct graph *graph_new(void) {
+	struct graph *graph = calloc(1, sizeof *graph);
+	if (graph == NULL) {
+		abort();
+	}
+	return graph;
+}
+
+static void graph_book(struct graph *graph, enum kind kind) {
+	object_add((address)(uintptr_t)graph, kind, -1, 0, NULL)->detail = graph;
+}
+
+static void graph_end(struct graph *graph) {
+	while (graph->memory != NULL) {
+		struct graph_memory *next = graph->memory->next;
+		free(graph->memory);
+		graph->memory = next;
+	}
+	free(graph);
+}
+
+static struct graph *graph_copy(const struct graph *graph) {
+	struct graph *copy = graph_new();
+	copy->kernels_ns = graph->kernels_ns;
+	copy->kernels = graph->kernels;
+	for (const struct graph_memory *memory = graph->memory; memory != NULL; memory = memory->next) {
+		struct graph_memory *same = malloc(sizeof *same);
+		if (same == NULL) {
+			abort();
+		}
+		*same = *memory;
+		same->next = copy->memory;
+		copy->memory = same;
+	}
+	return copy;
+}
+
+void graph_add_kernel(struct graph *graph, uint64_t duration) {
+	graph->kernels_ns += duration;
+	graph->kernels++;
+}
+
+CU_API cuGraphCreate(struct graph **out, unsigned int flags) {
+	DRIVER_ENTER();
+	(void)state;
+	NEED(out != NULL && flags == 0);
+	*out = graph_new();
+	graph_book(*out, GRAPH);
+	return CU_OK;
+}
+
+static int destroy(const void *handle, enum kind kind) {
+	struct object *object = object_remove((address)(uintptr_t)handle, kind, kind);
+	if (object == NULL) {
+		return CU_INVALID_VALUE;
+	}
+	graph_end(object->detail);
+	free(object);
+	return CU_OK;
+}
+
+CU_API cuGraphDestroy(struct graph *graph) {
+	DRIVER_ENTER();
+	(void)state;
+	return destroy(graph, GRAPH);
+}
+
+CU_API cuGraphExecDestroy(struct graph *exec) {
+	DRIVER_ENTER();
+	(void)state;
+	return destroy(exec, EXEC);
+}
+
+/* CUDA_KERNEL_NODE_PARAMS, as far as both versions are alike. */
+struct kernel_node {
+	address function;
+	unsigned int grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+	void **parameters, **extra;
+};
+
+static int add_kernel(struct stub_state *state, address *out, struct graph *graph, const struct kernel_node *node) {
+	struct context *context = context_current();
+	NEED(out != NULL && node != NULL && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	if (context == NULL) {
+		return CU_INVALID_CONTEXT;
+	}
+	uint64_t blocks = (uint64_t)node->grid_x * node->grid_y * node->grid_z;
+	graph_add_kernel(graph, kernel_ns(&state->card[context->card], node->function, blocks));
+	*out = handle_new();
+	return CU_OK;
+}
+
+CU_API cuGraphAddKernelNode(address *out, struct graph *graph, const address *needs, size_t count,
+                            const struct kernel_node *node) {
+	DRIVER_ENTER();
+	NEED(needs != NULL || count == 0);
+	return add_kernel(state, out, graph, node);
+}
+
+CU_API cuGraphAddKernelNode_v2(address *out, struct graph *graph, const address *needs, size_t count,
+                               const struct kernel_node *node) {
+	DRIVER_ENTER();
+	NEED(needs != NULL || count == 0);
+	return add_kernel(state, out, graph, node);
+}
+
+/* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct alloc_node {
+	struct pool_prop pool;
+	const void *access;
+	size_t access_count;
+	size_t bytes;
+	address start;
+};
+
+address graph_add_memory(struct graph *graph, int card, uint64_t bytes) {
+	struct graph_memory *memory = calloc(1, sizeof *memory);
+	if (memory == NULL) {
+		abort();
+	}
+	*memory = (struct graph_memory){address_new(bytes), bytes, card, 0, graph->memory};
+	graph->memory = memory;
+	return memory->start;
+}
+
+int graph_free_memory(struct graph *graph, address start) {
+	struct graph_memory *memory = graph->memory;
+	while (memory != NULL && memory->start != start) {
+		memory = memory->next;
+	}
+	if (memory != NULL) {
+		memory->freed = 1;
+	}
+	return memory != NULL ? CU_OK : CU_INVALID_VALUE;
+}
+
+static int add_alloc(address *out, struct graph *graph, struct alloc_node *node) {
+	NEED(out != NULL && node != NULL && node->bytes > 0 && node->pool.location.kind == AT_DEVICE);
+	int card = card_of(node->pool.location.id);
+	NEED(card >= 0 && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	node->start = graph_add_memory(graph, card, node->bytes);
+	*out = handle_new();
+	return CU_OK;
+}
+
+CU_API cuGraphAddMemAllocNode(address *out, struct graph *graph, const address *needs, size_t count,
+                              struct alloc_node *node) {
+	DRIVER_ENTER();
+	(void)state;
+	NEED(needs != NULL || count == 0);
+	return add_alloc(out, graph, node);
+}
+
+static int add_free(address *out, struct graph *graph, address start) {
+	NEED(out != NULL && graph_free_memory(graph, start) == CU_OK);
+	*out = handle_new();
+	return CU_OK;
+}
+
+CU_API cuGraphAddMemFreeNode(address *out, struct graph *graph, const address *needs, size_t count, address start) {
+	DRIVER_ENTER();
+	(void)state;
+	NEED((needs != NULL || count == 0) && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	return add_free(out, graph, start);
+}
+
+/* CUgraphNodeParams: the kind, 12 bytes of nothing, and what the kind needs. */
+struct node {
+	int kind;
+	int reserved[3];
+	union {
+		struct kernel_node kernel;
+		struct alloc_node alloc;
+		address start;
+		long long room[29];
+	} of;
+	long long reserved_end;
+};
+
+static int add_node(struct stub_state *state, address *out, struct graph *graph, struct node *node) {
+	NEED(node != NULL && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	switch (node->kind) {
+	case NODE_KERNEL:
+		return add_kernel(state, out, graph, &node->of.kernel);
+	case NODE_ALLOC:
+		return add_alloc(out, graph, &node->of.alloc);
+	case NODE_FREE:
+		return add_free(out, graph, node->of.start);
+	default:
+		return CU_NOT_SUPPORTED;
+	}
+}
+
+CU_API cuGraphAddNode(address *out, struct graph *graph, const address *needs, size_t count, struct node *node) {
+	DRIVER_ENTER();
+	NEED(needs != NULL || count == 0);
+	return add_node(state, out, graph, node);
+}
+
+CU_API cuGraphAddNode_v2(address *out, struct graph *graph, const address *needs, const void *data, size_t count,
+                         struct node *node) {
+	DRIVER_ENTER();
+	(void)data;
+	NEED(needs != NULL || count == 0);
+	return add_node(state, out, graph, node);
+}
+
+static int instantiate(struct graph **out, const struct graph *graph) {
+	NEED(out != NULL && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	*out = graph_copy(graph);
+	graph_book(*out, EXEC);
+	return CU_OK;
+}
+
+CU_API cuGraphInstantiate(struct graph **out, const struct graph *graph, address *failed, char *log, size_t size) {
+	DRIVER_ENTER();
+	(void)state;
+	(void)failed;
+	(void)log;
+	(void)size;
+	return instantiate(out, graph);
+}
+
+CU_API cuGraphInstantiate_v2(struct graph **out, const struct graph *graph, address *failed, char *log, size_t size) {
+	DRIVER_ENTER();
+	(void)state;
+	(void)failed;
+	(void)log;
+	(void)size;
+	return instantiate(out, graph);
+}
+
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiate_parameters {
+	unsigned long long flags;
+	void *upload;
+	address failed;
+	int result;
+};
+
+static int instantiate_with(struct graph **out, const struct graph *graph, struct instantiate_parameters *parameters) {
+	NEED(parameters != NULL);
+	parameters->result = 0;
+	return instantiate(out, graph);
+}
+
+CU_API cuGraphInstantiateWithParams(struct graph **out, const struct graph *graph, struct instantiate_parameters *with) {
+	DRIVER_ENTER();
+	(void)state;
+	return instantiate_with(out, graph, with);
+}
+
+CU_API cuGraphInstantiateWithParams_ptsz(struct graph **out, const struct graph *graph,
+                                         struct instantiate_parameters *with) {
+	DRIVER_ENTER();
+	(void)state;
+	return instantiate_with(out, graph, with);
+}
+
+CU_API cuGraphInstantiateWithFlags(struct graph **out, const struct graph *graph, unsigned long long flags) {
+	DRIVER_ENTER();
+	(void)state;
+	(void)flags;
+	return instantiate(out, graph);
+}
+
+/* Takes what the graph's memory needs above what earlier launches left. */
+static int take_memory(const struct graph_memory *memory) {
+	uint64_t more = pool[memory->card].used + memory->bytes;
+	more = more > pool[memory->card].reserved ? more - pool[memory->card].reserved : 0;
+	if (more > 0 && memory_take(memory->card, more) != CU_OK) {
+		return CU_OUT_OF_MEMORY;
+	}
+	pool[memory->card].reserved += more;
+	pool[memory->card].used += memory->bytes;
+	if (pool[memory->card].used > pool[memory->card].used_high) {
+		pool[memory->card].used_high = pool[memory->card].used;
+	}
+	if (pool[memory->card].reserved > pool[memory->card].reserved_high) {
+		pool[memory->card].reserved_high = pool[memory->card].reserved;
+	}
+	return CU_OK;
+}
+
+static int take_all(const struct graph *exec) {
+	int rc = CU_OK;
+	const struct graph_memory *failed = NULL;
+	for (const struct graph_memory *memory = exec->memory; memory != NULL && rc == CU_OK; memory = memory->next) {
+		rc = take_memory(memory);
+		failed = rc == CU_OK ? NULL : memory;
+	}
+	for (const struct graph_memory *memory = exec->memory; memory != failed; memory = memory->next) {
+		if (rc != CU_OK || memory->freed) {
+			pool[memory->card].used -= memory->bytes;
+		}
+	}
+	return rc;
+}
+
+/* A graph whose memory nobody freed since its last launch can't be launched again. */
+static int is_held(const struct graph *exec) {
+	const struct graph_memory *memory = exec->memory;
+	while (memory != NULL && object_find(memory->start, NODE_MEMORY, NODE_MEMORY) == NULL) {
+		memory = memory->next;
+	}
+	return memory != NULL;
+}
+
+static void hand_out(const struct graph *exec) {
+	for (const struct graph_memory *memory = exec->memory; memory != NULL; memory = memory->next) {
+		if (!memory->freed) {
+			object_add(memory->start, NODE_MEMORY, memory->card, memory->bytes, NULL);
+		}
+	}
+}
+
+int graph_memory_free(address start) {
+	struct object *object = object_remove(start, NODE_MEMORY, NODE_MEMORY);
+	NEED(object != NULL);
+	pthread_mutex_lock(&guard);
+	pool[object->card].used -= object->bytes;
+	pthread_mutex_unlock(&guard);
+	free(object);
+	return CU_OK;
+}
+
+static int launch(struct stub_state *state, const struct graph *exec, struct stub_stream *stream) {
+	if (object_find((address)(uintptr_t)exec, EXEC, EXEC) == NULL) {
+		return CU_INVALID_HANDLE;
+	}
+	NEED(!is_held(exec));
+	pthread_mutex_lock(&guard);
+	int rc = take_all(exec);
+	pthread_mutex_unlock(&guard);
+	if (rc == CU_OK) {
+		hand_out(exec);
+	}
+	if (rc == CU_OK) {
+		stream_run(state, stream, exec->kernels_ns);
+	}
+	return rc;
+}
+
+CU_API cuGraphLaunch(const struct graph *exec, void *handle) {
+	CONTEXT_ENTER();
+	(void)context;
+	return launch(state, exec, stream_of(handle, 0));
+}
+
+CU_API cuGraphLaunch_ptsz(const struct graph *exec, void *handle) {
+	CONTEXT_ENTER();
+	(void)context;
+	return launch(state, exec, stream_of(handle, 1));
+}
+
+CU_API cuDeviceGraphMemTrim(int device) {
+	DRIVER_ENTER();
+	int card = card_of(device);
+	NEED_CARD(card);
+	pthread_mutex_lock(&guard);
+	uint64_t spare = pool[card].reserved - pool[card].used;
+	pool[card].reserved -= spare;
+	memory_give(card, spare);
+	pthread_mutex_unlock(&guard);
+	return CU_OK;
+}
+
+CU_API cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *out) {
+	DRIVER_ENTER();
+	int card = card_of(device);
+	NEED_CARD(card);
+	NEED(out != NULL && attribute >= USED && attribute <= RESERVED_HIGH);
+	const uint64_t values[] = {pool[card].used, pool[card].used_high, pool[card].reserved, pool[card].reserved_high};
+	*out = values[attribute];
+	return CU_OK;
+}
+
+static int capture(struct stub_stream *stream) {
+	if (stream->capturing) {
+		return CU_ILLEGAL_STATE;
+	}
+	stream->graph = graph_new();
+	stream->capturing = 1;
+	return CU_OK;
+}
+
+CU_API cuStreamBeginCapture(void *handle) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	return capture(stream_of(handle, 0));
+}
+
+CU_API cuStreamBeginCapture_v2(void *handle, int mode) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)mode;
+	return capture(stream_of(handle, 0));
+}
+
+CU_API cuStreamBeginCapture_v2_ptsz(void *handle, int mode) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)mode;
+	return capture(stream_of(handle, 1));
+}
+
+static int end_capture(struct stub_stream *stream, struct graph **out) {
+	NEED(out != NULL);
+	if (!stream->capturing) {
+		return CU_ILLEGAL_STATE;
+	}
+	*out = stream->graph;
+	graph_book(*out, GRAPH);
+	stream->capturing = 0;
+	stream->graph = NULL;
+	return CU_OK;
+}
+
+CU_API cuStreamEndCapture(void *handle, struct graph **out) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	return end_capture(stream_of(handle, 0), out);
+}
+
+CU_API cuStreamEndCapture_ptsz(void *handle, struct graph **out) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	return end_capture(stream_of(handle, 1), out);
+}
+
+/* Status 1: captures; the graph grows as calls are made. */
+static int capture_status(const struct stub_stream *stream, int *status, uint64_t *id, struct graph **graph, size_t *count) {
+	NEED(status != NULL);
+	*status = stream->capturing;
+	if (id != NULL) {
+		*id = (uint64_t)(uintptr_t)stream->graph;
+	}
+	if (graph != NULL) {
+		*graph = stream->graph;
+	}
+	if (count != NULL) {
+		*count = 0;
+	}
+	return CU_OK;
+}
+
+CU_API cuStreamGetCaptureInfo_v2(void *handle, int *status, uint64_t *id, struct graph **graph, const address **needs,
+                                 size_t *count) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)needs;
+	return capture_status(stream_of(handle, 0), status, id, graph, count);
+}
+
+CU_API cuStreamGetCaptureInfo_v2_ptsz(void *handle, int *status, uint64_t *id, struct graph **graph,
+                                      const address **needs, size_t *count) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)needs;
+	return capture_status(stream_of(handle, 1), status, id, graph, count);
+}

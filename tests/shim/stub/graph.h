@@ -1,0 +1,31 @@
+/* The stub's graphs: what their nodes cost and what memory they take. */
+#ifndef STUB_GRAPH_H
+#define STUB_GRAPH_H
+
+#include "driver.h"
+
+struct graph_memory {
+	address start;
+	uint64_t bytes;
+	int card;
+	int freed; /* by a node of the same graph */
+	struct graph_memory *next;
+};
+
+struct graph {
+	uint64_t kernels_ns;
+	uint64_t kernels;
+	struct graph_memory *memory;
+};
+
+void graph_add_kernel(struct graph *graph, uint64_t duration);
+address graph_add_memory(struct graph *graph, int card, uint64_t bytes);
+int graph_free_memory(struct graph *graph, address start);
+
+/* Frees what a launched graph left allocated; INVALID_VALUE when it isn't such memory. */
+int graph_memory_free(address start);
+
+uint64_t kernel_ns(const struct stub_card *card, address function, uint64_t blocks);
+void stream_run(struct stub_state *state, struct stub_stream *stream, uint64_t duration);
+
+#endif
