@@ -223,6 +223,18 @@ def place(session: Session, statement: Statement, job: Job, queue: Queue, tasks:
     return left
 
 
+def fill_gang(session: Session, statement: Statement, job: Job, queue: Queue) -> bool:
+    """Place pending members of *job* until the gang is whole or will be; whether some were and it is."""
+    sheet, placed = worksheet(session, job), 0
+    while members := take_members(session, job, sheet):
+        left = place(session, statement, job, queue, members)
+        sheet.fail(session, left)
+        placed += len(members) - len(left)
+        if placed and (session.job_ready(job) or session.job_pipelined(job)):
+            return True
+    return False
+
+
 def _place_run(
     session: Session, statement: Statement, queue: Queue, run: Run, pending: list[int]
 ) -> list[int]:

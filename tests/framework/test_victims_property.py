@@ -73,7 +73,8 @@ def documents(jobs: Jobs, asks: Jobs, least: dict[str, int]) -> list[Document]:
         made += pods
     for number, ask in enumerate(asks):
         name = f"w{number}"
-        made.append(group(name, ask["pods"], ask["queue"], priorityClassName=ask["priority"]))
+        needed = ask["pods"] - ask.get("spare", 0)
+        made.append(group(name, needed, ask["queue"], priorityClassName=ask["priority"]))
         for index in range(ask["pods"]):
             cpu = ask["cpu"][index % len(ask["cpu"])]
             made.append(pod(f"{name}-{index}", name, str(cpu)))
@@ -190,6 +191,52 @@ def test_nobody_could_have_stayed(jobs: Jobs, asks: Jobs, least: dict[str, int])
             gone = set(victims) - unit
             assert places(made, gone, ask, least) < ask["pods"], (victims, unit)
         assert places(made, set(victims), ask, least) >= ask["pods"], victims
+
+
+mixed = st.fixed_dictionaries(
+    {
+        "queue": st.sampled_from(["a", "b", "c"]),
+        "priority": st.sampled_from(["mid", "high"]),
+        "pods": st.integers(3, 5),
+        "cpu": st.lists(st.integers(1, 4), min_size=2, max_size=3),
+        "spare": st.integers(0, 2),
+    }
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(running, mixed, minimum)
+@example(
+    [
+        {"queue": "a", "priority": "mid", "least": 1, "on": [(0, 4)], "firm": False},
+        {"queue": "a", "priority": "mid", "least": 1, "on": [(3, 4), (1, 4), (2, 4), (1, 3)], "firm": False},
+        {"queue": "c", "priority": "high", "least": 2, "on": [(3, 2), (2, 3)], "firm": False},
+    ],
+    {"queue": "c", "priority": "high", "pods": 5, "cpu": [2, 3], "spare": 1},
+    {"a": 0, "b": 0, "c": 5},
+)
+def test_nobody_could_have_stayed_for_a_gang_of_several_kinds(
+    jobs: Jobs, ask: dict[str, Any], least: dict[str, int]
+) -> None:
+    """With any one unit back, and the others leaving, allocate finds no room for enough of the members."""
+    made = documents(jobs, [ask], least)
+    known, result = cycle(made)
+    for victims in evictions(result).values():
+        for unit in units(known, victims):
+            left = leaving(made, set(victims) - unit)
+            alone = engine(*left, config=CONFIG.replace("preempt, reclaim, ", ""))
+            assert not alone.cycle(NOW).decisions, (victims, unit)
+
+
+def leaving(made: list[Document], gone: set[str]) -> list[Document]:
+    """*made* with the pods in *gone* terminating."""
+    return [
+        {**each, "metadata": {**meta, "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        if each["kind"] == "Pod" and f"ml/{meta['name']}" in gone
+        else each
+        for each in made
+        for meta in (each["metadata"],)
+    ]
 
 
 def units(known: Engine, victims: list[str]) -> list[set[str]]:

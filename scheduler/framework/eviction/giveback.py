@@ -1,8 +1,9 @@
 """Nobody goes needlessly: whoever can be given back while the claimant still starts is given back.
 
 The dearest first. Where only amounts matter, sums tell at once that a unit is needed (its node would be
-short and nothing else has room) or is not; otherwise the claimant's pods on its nodes are placed
-again without it.
+short and nothing else has room) or is not; otherwise the claimant's gang is filled again without it: first
+only its pods on the unit's nodes are placed anew, they or others in their stead, then, in a gang of several
+classes, all of them. So with any victim back the claimant would not start as ``allocate`` starts jobs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from volcano_py.scheduler.framework.contract import lost_text, requests_of
 from volcano_py.scheduler.framework.decision import EvictionCause
-from volcano_py.scheduler.framework.filling import place
+from volcano_py.scheduler.framework.filling import fill_gang
 from volcano_py.scheduler.framework.ladder import capacity
 from volcano_py.scheduler.framework.statement import Statement
 from volcano_py.scheduler.model.classes import TaskClass
@@ -70,8 +71,12 @@ class GiveBack:
         self.session, self.statement = session, statement
         self.job, self.queue, self.borrowed = job, queue, borrowed
         self._placed = placed_tasks(statement)
+        # Who is placed, and who could be in their stead: the same whoever is given back.
+        self._members = np.array(self._placed + session.open_gates(job.pending), np.int32)
+        self._kinds = self._classes(self._members.tolist())
+        self._sums_tell = all(amounts_decide(session, klass) for klass in self._kinds)
         self._spare: dict[int, set[int]] = {}
-        self._simple: dict[int, bool] = {}
+        self._room: tuple[Ints, Ints] | None = None
 
     def thin(self, victims: Iterable[Taken]) -> bool:
         """Give back every one of *victims* that is not needed; whether anybody was."""
@@ -81,20 +86,23 @@ class GiveBack:
                 returned = True
                 self._placed = placed_tasks(self.statement)
                 self._spare.clear()
+                self._room = None
         return returned
 
     def _superfluous(self, taken: Taken) -> bool:
         """Give *taken* back if the claimant starts without it."""
         rows, free = self._free_without(taken)
-        placed, on = self._placed, set(rows.tolist())
-        if all(self._by_sums(klass) for klass in self._classes(placed)):
+        on = set(rows.tolist())
+        if self._sums_tell:
             fits = bool((free >= 0).all())
             if fits and not taken.shared:
                 self._undo(taken)
                 return True
-            if not fits and not self._room_elsewhere(placed, on, free):
+            if not fits and not self._could_fit(on, free, taken):
                 return False
-        return self._try_without(taken, self._to_move(placed, on))
+        if self._try_without(taken, self._to_move(on)):
+            return True
+        return self._sums_tell and len(self._kinds) > 1 and self._try_without(taken, self._placed)
 
     def _free_without(self, taken: Taken) -> tuple[Rows32, Ints]:
         """The n nodes of *taken*, and (n, R) what they have left with it back, beside what is promised.
@@ -110,11 +118,37 @@ class GiveBack:
         free = nodes.allocatable[rows] - nodes.used[rows] + nodes.releasing[rows] - nodes.pipelined[rows]
         return rows, np.where(back == 0, np.maximum(free, 0), free - back)
 
-    def _room_elsewhere(self, placed: list[int], rows: set[int], free: Ints) -> bool:
-        """Some pod of the claimant on *rows* (with *free* left) would find another place."""
-        table = self.session.state.tasks
-        classes = self._classes(task for task in placed if int(table.node[task]) in rows)
-        return any(self._spare_rows(klass) - rows or capacity(free, klass.request).any() for klass in classes)
+    def _could_fit(self, rows: set[int], free: Ints, taken: Taken) -> bool:
+        """Whether sums leave the claimant room without *taken*, whose nodes *rows* would have *free* left."""
+        if len(self._kinds) == 1:
+            klass = self._kinds[0]
+            return bool(self._spare_rows(klass) - rows or capacity(free, klass.request).any())
+        room, least = self._sums()
+        table, state = self.session.state.tasks, self.session.state
+        mine = {int(table.node[task]) for task in self._placed}
+        back = [task for task in taken.tasks if int(table.node[task]) in mine]
+        left = room - requests_of(state, np.array(back, np.int32)).sum(axis=0)
+        return bool((left >= least)[least > 0].all())
+
+    def _sums(self) -> tuple[Ints, Ints]:
+        """(R,) all room there is for members wherever they go, victims gone; (R,) the least that they need.
+
+        On nodes without members only what a whole member has room for counts.
+        """
+        if self._room is None:
+            state = self.session.state
+            nodes, node = state.nodes, state.tasks.node
+            free = np.maximum(nodes.allocatable - nodes.used + nodes.releasing - nodes.pipelined, 0)
+            placed = np.array(self._placed, np.int32)
+            usable = np.zeros(free.shape, np.bool_)
+            usable[node[placed]] = True
+            for klass in self._kinds:
+                spare = np.array(sorted(self._spare_rows(klass)), np.int32)
+                usable[spare] |= klass.request > 0
+            asked = np.sort(requests_of(state, self._members), axis=0)
+            room = np.where(usable, free, 0).sum(axis=0) + requests_of(state, placed).sum(axis=0)
+            self._room = room, asked[: len(placed)].sum(axis=0)
+        return self._room
 
     def _spare_rows(self, klass: TaskClass) -> set[int]:
         known = self._spare.get(klass.row)
@@ -127,18 +161,12 @@ class GiveBack:
         state = self.session.state
         return [state.classes[row] for row in dict.fromkeys(int(state.tasks.klass[task]) for task in tasks)]
 
-    def _by_sums(self, klass: TaskClass) -> bool:
-        known = self._simple.get(klass.row)
-        if known is None:
-            known = self._simple[klass.row] = amounts_decide(self.session, klass)
-        return known
-
-    def _to_move(self, placed: list[int], rows: set[int]) -> list[int]:
+    def _to_move(self, rows: set[int]) -> list[int]:
         """What must be placed again without a unit on *rows*: pods there, and one of every class.
 
         The limits of the queue are the same for all pods of a class, so one of each tests them.
         """
-        table = self.session.state.tasks
+        table, placed = self.session.state.tasks, self._placed
         moved = [task for task in placed if int(table.node[task]) in rows]
         seen = {int(table.klass[task]) for task in moved}
         for task in placed:
@@ -148,15 +176,18 @@ class GiveBack:
         return moved
 
     def _try_without(self, taken: Taken, moved: list[int]) -> bool:
-        """Place *moved* again with *taken* back; if that fails everything is as before."""
+        """Fill the gang without *moved* and with *taken* back; if that fails everything is as before."""
         statement, mark = self.statement, self.statement.mark()
+        refusals = self.session.refusals
+        told = {task: refusals[task] for task in self.job.pending if task in refusals}
         for task in moved:
             statement.unplace(np.array([task], np.int32))
         self._undo(taken)
         mark -= len(taken.tasks)
-        if not place(self.session, statement, self.job, self.queue, moved) and self._borrows_idle():
+        if fill_gang(self.session, statement, self.job, self.queue) and self._borrows_idle():
             return True
         statement.rollback(mark)
+        refusals.update(told)
         for task in taken.tasks:
             statement.evict(task, replace(taken.cause, lost=lost_text(self.session, task)))
         return False
