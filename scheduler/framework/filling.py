@@ -130,7 +130,12 @@ def _looks_around(session: Session, kind: Kind) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive tasks of one class that may be treated alike."""
+    """Consecutive tasks of one class that may be treated alike.
+
+    Attributes:
+        firm: they have to fit into the entitlement: they may not be interrupted, and nobody has gone for them
+            yet. What was promised in an earlier cycle is theirs though the entitlement has shrunk since.
+    """
 
     klass: TaskClass
     firm: bool
@@ -191,7 +196,7 @@ def runs(session: Session, tasks: Sequence[int]) -> Iterator[Run]:
     run: Run | None = None
     for task in tasks:
         klass = int(table.klass[task])
-        firm = not table.interruptible[task]
+        firm = not table.interruptible[task] and task not in table.nominated
         if run is not None and run.klass.row == klass and run.firm == firm:
             run.tasks.append(task)
             continue

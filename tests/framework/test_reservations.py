@@ -115,6 +115,28 @@ def test_a_victims_sibling_does_not_slip_in_before_the_claimant() -> None:
     assert decided(known.cycle(NOW + 1)) == [("bind", "a1-0", "n")]
 
 
+def test_a_promise_outlives_the_entitlement_it_was_made_in() -> None:
+    """Firm work took back its half; then a third queue comes into use, but somebody has gone already."""
+    firm = {"volcano.sh/preemptable": "false"}
+    known = engine(
+        node("n", cpu="8"),
+        *(queue(name) for name in "abc"),
+        *(group(f"b{i}", 1, "b", "Running") for i in range(8)),
+        *(pod(f"b{i}-0", f"b{i}", on="n") for i in range(8)),
+        group("a1", 2, "a"),
+        *(pod(f"a1-{i}", "a1", "2", annotations=firm) for i in range(2)),
+        config=RECLAIM.replace("capacity", "proportion"),
+    )
+    assert [kind for kind, *_ in decided(known.cycle(NOW))].count("evict") == 4
+    known.apply(group("c1", 1, "c"))
+    known.apply(pod("c1-0", "c1"))
+    kept = decided(known.cycle(NOW + 1))
+    assert {("pipeline", "a1-0", "n"), ("pipeline", "a1-1", "n")} <= set(kept)
+    known.settle(NOW + 1)
+    bound = decided(known.cycle(NOW + 2))
+    assert {("bind", "a1-0", "n"), ("bind", "a1-1", "n")} <= set(bound)
+
+
 def test_a_host_port_is_kept_for_the_claimant() -> None:
     main = {"name": "main", "ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": "2"}}}
     known = engine(*claimed(containers=[main]), config=RECLAIM)
