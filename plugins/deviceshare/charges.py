@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk, Role, peak
+from volcano_py.plugins.deviceshare.catalogue import Books, Catalogue
 from volcano_py.scheduler.model.cards import Slice
 from volcano_py.scheduler.model.resources import POD_UNIT
 
@@ -41,11 +42,24 @@ def slice_totals(slices: Sequence[tuple[Role, Slice]]) -> Totals:
     )
 
 
-def spelled(totals: Totals) -> dict[str, int]:
-    """*totals* under all names that books are kept under, in base units; zeros left out."""
+def charged(
+    slices: Sequence[tuple[Role, Slice]], vendors: Mapping[int, str], catalogue: Catalogue
+) -> dict[str, int]:
+    """What *slices* come to under the names of the *vendors* of their cards."""
+    found = sorted({vendors[part.card] for _, part in slices})
+    charge: dict[str, int] = {}
+    for vendor in found:
+        own = [(role, part) for role, part in slices if vendors[part.card] == vendor]
+        for name, amount in spelled(slice_totals(own), catalogue.books(vendor)).items():
+            charge[name] = charge.get(name, 0) + amount
+    return charge
+
+
+def spelled(totals: Totals, books: Books) -> dict[str, int]:
+    """*totals* under all names of *books*, in base units; zeros left out."""
     return {
         name: total * names.MILLI
-        for spellings, total in zip(names.BOOKED, totals, strict=True)
+        for spellings, total in zip(books, totals, strict=True)
         for name in spellings
         if total
     }
@@ -53,10 +67,12 @@ def spelled(totals: Totals) -> dict[str, int]:
 
 def bare_charge(request: CardRequest) -> dict[str, int]:
     """Whole cards of a node that registers none: their number, as the counted resource."""
-    return {names.NVIDIA_COUNT: peak((ask.role, ask.count) for ask in request.asks) * names.MILLI}
+    return {request.bare: peak((ask.role, ask.count) for ask in request.asks) * names.MILLI}
 
 
-def charge_with(base: Mapping[str, int], cards: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def charge_with(
+    base: Mapping[str, int], cards: Mapping[str, int], catalogue: Catalogue
+) -> tuple[tuple[str, int], ...]:
     """A pod's whole charge: *base* without card names, *cards*, and the pod itself; sorted."""
-    rest = {name: amount for name, amount in base.items() if name not in names.ALL and amount}
+    rest = {name: amount for name, amount in base.items() if name not in catalogue.resources and amount}
     return tuple(sorted({**rest, **cards, "pods": POD_UNIT}.items()))

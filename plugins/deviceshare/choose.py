@@ -9,22 +9,25 @@ choice books.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk, Role
 from volcano_py.plugins.deviceshare.names import WHOLE_CORES
-from volcano_py.plugins.deviceshare.room import Room, fits, memory_need
+from volcano_py.plugins.deviceshare.needs import Need, need_of
+from volcano_py.plugins.deviceshare.picking import enough, pick
+from volcano_py.plugins.deviceshare.room import Room, fits
+from volcano_py.plugins.deviceshare.wiring import Wiring
 from volcano_py.scheduler.model.resources import Ints, Mask
 
 BINPACK: Final = "binpack"
 SPREAD: Final = "spread"
-_NEVER: Final = np.int64(2**62)
 _GROWS: Final = 2**60
 _TENANT: Final = 2**40
 _CORES: Final = 128
+_FULL: Final = 2**30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,12 +37,12 @@ class Placed:
     Attributes:
         ok: (n,) all containers found their cards.
         chosen: (n, G) cards of each ask, in the order of ``CardRequest.asks``.
-        need: (n, G) MiB that each ask takes of a card.
+        need: what each ask takes of a card.
     """
 
     ok: Mask
     chosen: tuple[Mask, ...]
-    need: tuple[Ints, ...]
+    need: tuple[Need, ...]
 
 
 def is_simple(request: CardRequest) -> bool:
@@ -47,58 +50,80 @@ def is_simple(request: CardRequest) -> bool:
     return len(request.asks) == 1
 
 
-def placeable(request: CardRequest, room: Room, numa: Ints) -> Mask:
+def placeable(request: CardRequest, room: Room, wiring: Wiring) -> Mask:
     """(n,) nodes whose cards take all containers of the pod."""
-    if is_simple(request) and not request.numa:
-        ask = request.asks[0]
-        enough: Mask = _fit(request, ask, room).sum(axis=1) >= ask.count
-        return enough
-    return place(request, room, numa, BINPACK).ok
-
-
-def place(request: CardRequest, room: Room, numa: Ints, order: str) -> Placed:
-    """Cards for *request* on each node of *room*; *numa* (n, G) of its cards."""
     if is_simple(request):
         ask = request.asks[0]
-        cards, ok = _pick(request, ask, _fit(request, ask, room), _key(room, order), numa)
-        return Placed(ok, (cards,), (memory_need(ask, room),))
-    placed = _place_all(request, room, numa, order)
+        return enough(request, ask.count, _fit(request, ask, room, need_of(ask, room)), wiring)
+    return place(request, room, wiring, BINPACK).ok
+
+
+def place(request: CardRequest, room: Room, wiring: Wiring, order: str) -> Placed:
+    """Cards for *request* on each node of *room*, whose cards are linked as *wiring* says."""
+    if is_simple(request):
+        ask = request.asks[0]
+        need = need_of(ask, room)
+        fit = _fit(request, ask, room, need)
+        cards, ok = pick(request, ask.count, fit, _key(request, room, order), wiring)
+        return Placed(ok, (cards,), (need,))
+    placed = _place_all(request, room, wiring, order)
     if placed.ok.all():
         return placed
-    other = _place_all(request, room, numa, BINPACK if order == SPREAD else SPREAD)
+    other = _place_all(request, room, wiring, BINPACK if order == SPREAD else SPREAD)
     pairs = zip(placed.chosen, other.chosen, strict=True)
     chosen = tuple(np.where(placed.ok[:, None], mine, theirs) for mine, theirs in pairs)
-    return Placed(placed.ok | other.ok, chosen, placed.need)
+    both = zip(placed.need, other.need, strict=True)
+    needs = tuple(_either(placed.ok, mine, theirs) for mine, theirs in both)
+    return Placed(placed.ok | other.ok, chosen, needs)
 
 
-def _place_all(request: CardRequest, room: Room, numa: Ints, order: str) -> Placed:
+def _either(mine_where: Mask, mine: Need, theirs: Need) -> Need:
+    """On rows *mine_where* the one need, else the other; they differ where cards are cut in hardware."""
+    if mine.option is None or theirs.option is None:
+        return mine
+    where = mine_where[:, None]
+    return Need(
+        np.where(where, mine.memory, theirs.memory),
+        np.where(where, mine.cores, theirs.cores),
+        None,
+        np.where(where, mine.option, theirs.option),
+    )
+
+
+def _place_all(request: CardRequest, room: Room, wiring: Wiring, order: str) -> Placed:
     asks = request.asks
-    need = tuple(memory_need(ask, room) for ask in asks)
+    need = [need_of(ask, room) for ask in asks]
     chosen: list[Mask] = [np.zeros(room.usable.shape, np.bool_) for _ in asks]
     ok = np.ones(len(room.usable), np.bool_)
     left = room
     for at in sorted(
         (i for i, ask in enumerate(asks) if ask.role != Role.INIT), key=lambda i: _size(asks[i])
     ):
-        fit = fits(asks[at], left, need[at], untouched=request.untouched)
-        chosen[at], found = _pick(request, asks[at], fit, _key(left, order), numa)
+        if left.parts is not None:
+            need[at] = need_of(asks[at], left)
+        fit = _fit(request, asks[at], left, need[at])
+        chosen[at], found = pick(request, asks[at].count, fit, _key(request, left, order), wiring)
         ok &= found
-        left = left.without(chosen[at], need[at], asks[at].cores)
+        left = left.without(chosen[at], need[at])
     start, floor = room, left
     for at, ask in enumerate(asks):
         if ask.role == Role.SIDECAR:
-            start = start.without(chosen[at], need[at], ask.cores)
+            start = start.without(chosen[at], need[at])
         elif ask.role == Role.INIT:
-            fit = fits(ask, start, need[at], untouched=request.untouched)
-            key = _key(start, order) + _GROWS * _grows(ask, start, floor, need[at])
-            chosen[at], found = _pick(request, ask, fit, key, numa)
+            # An instance stays cut for the pod's whole life, whoever of its containers has it.
+            start = replace(start, parts=floor.parts)
+            if start.parts is not None:
+                need[at] = need_of(ask, start)
+            fit = _fit(request, ask, start, need[at])
+            key = _key(request, start, order) + _GROWS * _grows(start, floor, need[at])
+            chosen[at], found = pick(request, ask.count, fit, key, wiring)
             ok &= found
-            floor = _lower(floor, start.without(chosen[at], need[at], ask.cores))
-    return Placed(ok, tuple(chosen), need)
+            floor = _lower(floor, start.without(chosen[at], need[at]))
+    return Placed(ok, tuple(chosen), tuple(need))
 
 
-def _fit(request: CardRequest, ask: ContainerAsk, room: Room) -> Mask:
-    return fits(ask, room, memory_need(ask, room), untouched=request.untouched)
+def _fit(request: CardRequest, ask: ContainerAsk, room: Room, need: Need) -> Mask:
+    return fits(ask, room, need, untouched=request.untouched)
 
 
 def _size(ask: ContainerAsk) -> tuple[int, int, int, int, int]:
@@ -106,52 +131,40 @@ def _size(ask: ContainerAsk) -> tuple[int, int, int, int, int]:
     return (-(ask.cores >= WHOLE_CORES), -ask.percent, -ask.memory_mib, -ask.cores, -ask.count)
 
 
-def _key(room: Room, order: str) -> Ints:
+def _key(request: CardRequest, room: Room, order: str) -> Ints:
     """(n, G) what cards sort by, the smaller first."""
+    if request.weights:
+        return _weighed(request.weights, room, order)
     free: Ints = room.memory * _CORES + np.minimum(room.cores, _CORES - 1)
     return room.tenants * _TENANT - free if order == SPREAD else free
 
 
-def _grows(ask: ContainerAsk, start: Room, floor: Room, need: Ints) -> Mask:
+def _weighed(weights: tuple[float, ...], room: Room, order: str) -> Ints:
+    """How full a card is by the pod's own weights of slots, cores and memory."""
+    slots = room.slots + room.tenants
+    shares = (
+        room.tenants / np.maximum(slots, 1),
+        1.0 - room.cores / np.maximum(room.cores_total, 1),
+        1.0 - room.memory / np.maximum(room.memory_total, 1),
+    )
+    total = sum(weight / sum(weights) * share for weight, share in zip(weights, shares, strict=True))
+    full: Ints = np.round(np.asarray(total) * _FULL).astype(np.int64)
+    return full if order == SPREAD else -full
+
+
+def _grows(start: Room, floor: Room, need: Need) -> Mask:
     """(n, G) would an init container make the pod hold more of a card than it does anyway?"""
-    more: Mask = (start.memory - need < floor.memory) | (start.cores - ask.cores < floor.cores)
+    more: Mask = (start.memory - need.memory < floor.memory) | (start.cores - need.cores < floor.cores)
     return more | (start.slots - 1 < floor.slots)
 
 
 def _lower(one: Room, other: Room) -> Room:
     """The room that is free at both times."""
-    return Room(
-        one.usable,
-        one.memory_total,
-        one.cores_total,
-        np.minimum(one.memory, other.memory),
-        np.minimum(one.cores, other.cores),
-        np.minimum(one.slots, other.slots),
-        np.maximum(one.tenants, other.tenants),
+    return replace(
+        one,
+        memory=np.minimum(one.memory, other.memory),
+        cores=np.minimum(one.cores, other.cores),
+        slots=np.minimum(one.slots, other.slots),
+        tenants=np.maximum(one.tenants, other.tenants),
+        parts=other.parts,
     )
-
-
-def _pick(request: CardRequest, ask: ContainerAsk, fit: Mask, key: Ints, numa: Ints) -> tuple[Mask, Mask]:
-    """The best ``ask.count`` cards of each row, and which rows have as many."""
-    rows = np.arange(len(fit))
-    if request.numa:
-        fit = _on_one_numa(fit, key, numa, ask.count)
-    chosen = np.zeros(fit.shape, np.bool_)
-    if ask.count > fit.shape[1]:
-        return chosen, np.zeros(len(fit), np.bool_)
-    masked = np.where(fit, key, _NEVER)
-    if ask.count == 1:
-        chosen[rows, masked.argmin(axis=1)] = True
-    else:
-        np.put_along_axis(chosen, masked.argsort(axis=1, kind="stable")[:, : ask.count], True, axis=1)
-    chosen &= fit
-    return chosen, chosen.sum(axis=1) == ask.count
-
-
-def _on_one_numa(fit: Mask, key: Ints, numa: Ints, count: int) -> Mask:
-    """*fit* narrowed to the NUMA node of the best card whose NUMA node has enough cards."""
-    same = numa[:, :, None] == numa[:, None, :]
-    fit = fit & ((same & fit[:, None, :]).sum(axis=2) >= count)
-    best = np.where(fit, key, _NEVER).argmin(axis=1)
-    narrowed: Mask = fit & (numa == numa[np.arange(len(numa)), best][:, None])
-    return narrowed

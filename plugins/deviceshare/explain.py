@@ -7,7 +7,8 @@ import numpy as np
 from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB, CardRequest, ContainerAsk
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.names import WHOLE_CORES
-from volcano_py.plugins.deviceshare.room import Room, fits, memory_need
+from volcano_py.plugins.deviceshare.needs import need_of
+from volcano_py.plugins.deviceshare.room import Room, fits
 from volcano_py.plugins.deviceshare.translate import main_ask
 from volcano_py.scheduler.model.resources import Mask, Rows32
 
@@ -33,11 +34,11 @@ def most_cards(request: CardRequest) -> int:
 def no_room(request: CardRequest, room: Room) -> str:
     """Why the cards of the nodes of *room* have no room for *request*."""
     ask = main_ask(request)
-    need = memory_need(ask, room)
+    need = need_of(ask, room)
     fit = fits(ask, room, need, untouched=request.untouched)
     if _enough(fit, ask).any():
         return "cards have room for each container, but not for all of them together"
-    roomy = room.usable & (need <= room.memory)
+    roomy = room.usable & (need.memory <= room.memory)
     if not _enough(roomy, ask).any():
         return _memory(ask, room)
     if not _enough(roomy & (room.slots >= 1), ask).any():

@@ -1,23 +1,24 @@
 """What the cards of all nodes are, whatever is booked on them: kept until a node changes.
 
-Neighbours: ``room`` for what is free, ``asks`` for selections.
+Neighbours: ``room`` for what is free, ``asks`` for selections, ``wiring`` for how cards are linked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Final
 
 import numpy as np
 
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import ANY_CARD, Selection
-from volcano_py.plugins.deviceshare.register import is_registered
+from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
 from volcano_py.scheduler.model.cards import CardSpec
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
 
 UNKNOWN_MODEL: Final = -1
+NO_CUT: Final = 0
 
 
 class CardFacts:
@@ -26,34 +27,40 @@ class CardFacts:
     Attributes:
         stamp: state of the tables they were made from.
         positions: G; 0 where no node registers cards.
-        plain: (N,) no register annotation: ``nvidia.com/gpu`` there is an ordinary counted resource.
         cards: (N,) cards registered.
         size: (N,) MiB of the largest card.
         sizes: the different values of it, in order.
         model: (N,) int32, id of the first card's model; -1 without cards.
-        usable: (N, G) there, healthy, not cordoned, and not cut by MIG (which slices don't fit).
+        usable: (N, G) there, healthy, not cordoned, and cut in a known way.
         numa: (N, G) NUMA node, -1 unknown.
+        cuts: the ways in which cards are cut in hardware.
+        cut: (N, G) which of *cuts*, counted from 1; 0 is none. None where no card is cut.
+        lent: (N, G) percent of a card for pods that can be interrupted. None where all are 100.
     """
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, catalogue: Catalogue = STANDARD) -> None:
         table, capacity = state.cards, len(state.nodes.version)
         self.stamp = stamp_of(state)
+        self.catalogue = catalogue
         self.positions = table.positions
         shape = (capacity, table.positions)
-        self.plain: Mask = np.zeros(capacity, np.bool_)
         self.cards: Ints = np.zeros(capacity, np.int64)
         self.size: Ints = np.zeros(capacity, np.int64)
         self.model: Rows32 = np.full(capacity, UNKNOWN_MODEL, np.int32)
         self.usable: Mask = np.zeros(shape, np.bool_)
         self.numa: Ints = np.full(shape, -1, np.int64)
+        self.cuts: list[Hashable] = []
+        self.cut: Ints | None = None
+        self.lent: Ints | None = None
         # By name, so that ids, and what policies make of their order, don't depend on who came first.
         self.types = tuple(sorted({spec.type for specs in table.specs.values() for spec in specs}))
         ids = {name: number for number, name in enumerate(self.types)}
-        self._specs = table.specs
+        self.specs = table.specs
+        self.nodes = state.nodes.objects
         self._where: dict[str, list[tuple[int, int]]] | None = None
         self._accepted: dict[Selection, Mask] = {}
-        for row, node in enumerate(state.nodes.objects):
-            self.plain[row] = node is not None and not is_registered(node.metadata.annotations)
+        self._eligible: dict[Selection, Mask] = {ANY_CARD: self.usable}
+        self._bare: dict[str, Mask] = {}
         for row, specs in table.specs.items():
             if specs:
                 self._describe(row, specs)
@@ -62,15 +69,23 @@ class CardFacts:
 
     def eligible(self, selection: Selection) -> Mask:
         """(N, G) usable cards that *selection* accepts."""
-        if selection == ANY_CARD:
-            return self.usable
-        return self.usable & self.accepted(selection)
+        known = self._eligible.get(selection)
+        if known is None:
+            known = self._eligible[selection] = self.usable & self.accepted(selection)
+        return known
 
     def accepted(self, selection: Selection) -> Mask:
         """(N, G) cards that *selection* accepts, usable or not."""
         known = self._accepted.get(selection)
         if known is None:
             known = self._accepted[selection] = self._accept(selection)
+        return known
+
+    def bare(self, resource: str) -> Mask:
+        """(N,) nodes without a register of those cards: *resource* there is an ordinary counted one."""
+        known = self._bare.get(resource)
+        if known is None:
+            known = self._bare[resource] = self._find_bare(resource)
         return known
 
     def models(self, selection: Selection) -> frozenset[int] | None:
@@ -88,15 +103,39 @@ class CardFacts:
         self.cards[row] = len(specs)
         self.size[row] = max(spec.memory_mib for spec in specs)
         for at, spec in enumerate(specs):
-            self.usable[row, at] = spec.healthy and spec.mode != names.MIG
+            self.usable[row, at] = spec.healthy and (spec.mode != names.MIG or spec.cut is not None)
             self.numa[row, at] = spec.numa
+            if spec.cut is not None:
+                self._note_cut(row, at, spec.cut)
+            if spec.lent != names.WHOLE_CORES:
+                if self.lent is None:
+                    self.lent = np.full(self.usable.shape, names.WHOLE_CORES, np.int64)
+                self.lent[row, at] = spec.lent
+
+    def _note_cut(self, row: int, at: int, cut: Hashable) -> None:
+        if cut not in self.cuts:
+            self.cuts.append(cut)
+        if self.cut is None:
+            self.cut = np.zeros(self.usable.shape, np.int64)
+        self.cut[row, at] = self.cuts.index(cut) + 1
+
+    def _find_bare(self, resource: str) -> Mask:
+        [backend] = self.catalogue.askings[resource].backends
+        keys = {register.key for register in backend.registers}
+        mask = np.zeros(len(self.cards), np.bool_)
+        for row, node in enumerate(self.nodes):
+            mask[row] = node is not None and keys.isdisjoint(node.metadata.annotations)
+        for row, specs in self.specs.items():
+            mask[row] &= all(spec.vendor != backend.vendor for spec in specs)
+        return mask
 
     def _accept(self, selection: Selection) -> Mask:
         mask = np.zeros(self.usable.shape, np.bool_)
         for row, at in self._candidates(selection):
-            spec = self._specs[row][at]
+            spec = self.specs[row][at]
             mask[row, at] = (
-                selection.accepts_uuid(spec.uuid)
+                selection.accepts_vendor(spec.vendor)
+                and selection.accepts_uuid(spec.uuid)
                 and selection.accepts_type(spec.type)
                 and selection.accepts_mode(spec.mode)
             )
@@ -106,7 +145,7 @@ class CardFacts:
         """The cards worth looking at: those named, or all."""
         if self._where is None:
             self._where = {}
-            for row, specs in self._specs.items():
+            for row, specs in self.specs.items():
                 for at, spec in enumerate(specs):
                     self._where.setdefault(spec.uuid, []).append((row, at))
         if selection.uuids:

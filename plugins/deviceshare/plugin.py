@@ -6,30 +6,34 @@ nodes without registered cards ``nvidia.com/gpu`` stays a counted resource, see 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from volcano_py.crds.schedulerconfig import Arguments
 from volcano_py.plugins.deviceshare.arguments import ARGUMENTS, read_settings
-from volcano_py.plugins.deviceshare.asks import ANY_CARD, CardRequest
+from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.charges import bare_charge, charge_with
 from volcano_py.plugins.deviceshare.choose import is_simple, place, placeable
 from volcano_py.plugins.deviceshare.explain import most_cards, no_cards, no_room
 from volcano_py.plugins.deviceshare.facts import CardFacts, stamp_of
 from volcano_py.plugins.deviceshare.kinds import KindBook
 from volcano_py.plugins.deviceshare.mix import Mix
+from volcano_py.plugins.deviceshare.needs import Share, need_of, share_at
 from volcano_py.plugins.deviceshare.placement import POLICIES, make_policy, typical_for
-from volcano_py.plugins.deviceshare.room import Room, fits, memory_need, room_of
-from volcano_py.plugins.deviceshare.scoring import PolicyScores, packed
+from volcano_py.plugins.deviceshare.room import Room, fits, room_of
+from volcano_py.plugins.deviceshare.scoring import PolicyScores, linked, packed
 from volcano_py.plugins.deviceshare.slices import choice_of
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
 from volcano_py.plugins.deviceshare.translate import main_ask
+from volcano_py.plugins.deviceshare.wiring import Wires
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Check, Scope, Scorer
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.framework.view import NodeView
-from volcano_py.scheduler.model.cards import CardChoice, CardSource
+from volcano_py.scheduler.model.cards import CardChoice, CardSource, CardSpec
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import CPU, Mask, Scores
@@ -47,6 +51,7 @@ class DeviceSharePlugin(Plugin):
         self.source = DeviceShareSource()
         self._mix = Mix(self.settings.history)
         self._facts: CardFacts | None = None
+        self._wires: Wires | None = None
         self._scores: PolicyScores | None = None
         self._last: tuple[TaskClass, NodeView, Room] | None = None
         self._last_fit: tuple[Room, Mask] | None = None
@@ -96,15 +101,15 @@ class DeviceSharePlugin(Plugin):
         """(n,) nodes with enough cards that *klass* accepts, booked or not."""
         request, facts = cards_of(klass), self.facts(view.state)
         enough: Mask = facts.eligible(request.selection)[view.rows].sum(axis=1) >= most_cards(request)
-        return enough | facts.plain[view.rows] if request.plain else enough
+        return enough | facts.bare(request.bare)[view.rows] if request.bare else enough
 
     def have_room(self, klass: TaskClass, view: NodeView) -> Mask:
         """(n,) nodes whose cards take a pod of *klass* now (or in the future, see ``NodeView``)."""
         request, facts = cards_of(klass), self.facts(view.state)
         if facts.positions == 0:
-            return np.full(len(view.rows), request.plain)
+            return np.full(len(view.rows), bool(request.bare))
         ok: Mask = self._fit(klass, view).sum(axis=1) >= main_ask(request).count
-        return ok | facts.plain[view.rows] if request.plain else ok
+        return ok | facts.bare(request.bare)[view.rows] if request.bare else ok
 
     # -- scores ---------------------------------------------------------------------------------
 
@@ -112,7 +117,7 @@ class DeviceSharePlugin(Plugin):
         request = klass.cards
         if not isinstance(request, CardRequest):
             return False
-        return bool(request.node_order or (self.settings.policy and self.settings.weight))
+        return bool(request.node_order or request.linked or (self.settings.policy and self.settings.weight))
 
     def _order_score(self, klass: TaskClass, view: NodeView) -> Scores:
         """Scores of binpack and spread."""
@@ -120,14 +125,18 @@ class DeviceSharePlugin(Plugin):
         if facts.positions == 0:
             return np.zeros(len(view.rows))
         order = request.card_order or self.settings.card_order
-        placed = place(request, room := self._room(klass, view), facts.numa[view.rows], order)
+        wires = self.wires(view.state)
+        wiring = wires.of(view.rows, request)
+        placed = place(request, room := self._room(klass, view), wiring, order)
         scores = packed(room, placed, request.node_order or self.settings.card_order)
+        if wiring.zone is not None or wiring.links is not None:
+            scores = scores + linked(placed, wiring, wires.best)
         return scores * (self.settings.weight or 1.0)
 
     def _policy_score(self, klass: TaskClass, view: NodeView) -> Scores:
         """Scores of the placement policy; a pod that wishes another order has that instead."""
         request = klass.cards
-        if isinstance(request, CardRequest) and request.node_order:
+        if isinstance(request, CardRequest) and (request.node_order or request.linked):
             return self._order_score(klass, view)
         if self._scores is not None and self._scores.policy.per_pod:
             return self._scores.draws(view) * self.settings.weight
@@ -149,9 +158,10 @@ class DeviceSharePlugin(Plugin):
         if self._last_fit is not None and self._last_fit[0] is room:
             return self._last_fit[1]
         ask = main_ask(request)
-        fit = fits(ask, room, memory_need(ask, room), untouched=request.untouched)
-        if not is_simple(request) or request.numa:
-            fit &= placeable(request, room, self.facts(view.state).numa[view.rows])[:, None]
+        fit = fits(ask, room, need_of(ask, room), untouched=request.untouched)
+        wiring = self.wires(view.state).of(view.rows, replace(request, linked=False))
+        if not is_simple(request) or request.numa or wiring.pair is not None:
+            fit &= placeable(request, room, wiring)[:, None]
         self._last_fit = room, fit
         return fit
 
@@ -191,20 +201,45 @@ class DeviceSharePlugin(Plugin):
 
     def choose(self, klass: TaskClass, row: int, future: bool) -> CardChoice:
         """The cards of a pod of *klass* on node *row*, on which it fits."""
-        request, facts = cards_of(klass), self.facts(self._state)
-        if facts.positions == 0 or facts.cards[row] == 0:
-            charge = charge_with(dict(klass.signature.charge), bare_charge(request))
-            return CardChoice((), (), None if charge == klass.signature.charge else charge)
+        request = cards_of(klass)
         specs = self._state.cards.specs.get(row, ())
-        by_policy = self._scores is not None and is_simple(request) and not request.card_order
-        if by_policy and not request.numa:
-            chosen = [self._policy_cards(klass, row, future)]
-        else:
-            view = NodeView(self._state, np.array([row], np.int32), future=future)
-            order = request.card_order or self.settings.card_order
-            placed = place(request, self._room(klass, view), facts.numa[view.rows], order)
-            chosen = [np.flatnonzero(mask[0]).tolist() for mask in placed.chosen]
-        return choice_of(klass, request, specs, chosen, self.source.largest_mib)
+        if not any(request.selection.accepts_vendor(spec.vendor) for spec in specs):
+            charge = charge_with(dict(klass.signature.charge), bare_charge(request), self.source.catalogue)
+            return CardChoice((), (), None if charge == klass.signature.charge else charge)
+        taken = self._taken(klass, row, future, specs)
+        return choice_of(klass, request, specs, taken, self.source.catalogue, self.source.largest_mib)
+
+    def _taken(
+        self, klass: TaskClass, row: int, future: bool, specs: Sequence[CardSpec]
+    ) -> list[list[tuple[int, Share]]]:
+        """What each container takes of which card."""
+        request = cards_of(klass)
+        view = NodeView(self._state, np.array([row], np.int32), future=future)
+        if self._by_own_policy(request):
+            cards = self._policy_cards(klass, row, future)
+            [ask] = request.asks
+            if all(specs[at].cut is None for at in cards):
+                memory = [ask.memory_on(specs[at].memory_mib) for at in cards]
+                return [[(at, Share(mib, ask.cores)) for at, mib in zip(cards, memory, strict=True)]]
+            room = self._room(klass, view)
+            need = need_of(ask, room)
+            return [[(at, share_at(need, room, 0, at)) for at in cards]]
+        order = request.card_order or self.settings.card_order
+        room, wiring = self._room(klass, view), self.wires(self._state).of(view.rows, request)
+        placed = place(request, room, wiring, order)
+        return [
+            [(at, share_at(need, room, 0, at)) for at in np.flatnonzero(chosen[0]).tolist()]
+            for chosen, need in zip(placed.chosen, placed.need, strict=True)
+        ]
+
+    def _by_own_policy(self, request: CardRequest) -> bool:
+        """Whether the placement policy takes the cards, since the pod has no wishes about them."""
+        wishes = request.card_order or request.numa or request.linked or request.together
+        known = self._scores is not None and is_simple(request) and not wishes
+        return bool(known and (len(request.asks) == 1 and not self._paired(request)))
+
+    def _paired(self, request: CardRequest) -> bool:
+        return self.wires(self._state).paired and request.asks[0].count > 1
 
     def _policy_cards(self, klass: TaskClass, row: int, future: bool) -> list[int]:
         """Positions that the placement policy takes on *row*."""
@@ -222,16 +257,22 @@ class DeviceSharePlugin(Plugin):
     def facts(self, state: ClusterState) -> CardFacts:
         """What the cards are, up to date."""
         if self._facts is None or self._facts.stamp != stamp_of(state):
-            self._facts = CardFacts(state)
+            self._facts = CardFacts(state, self.source.catalogue)
         return self._facts
+
+    def wires(self, state: ClusterState) -> Wires:
+        """How the cards are linked, up to date."""
+        facts = self.facts(state)
+        if self._wires is None or self._wires.facts is not facts:
+            self._wires = Wires(facts)
+        return self._wires
 
     def _room(self, klass: TaskClass, view: NodeView) -> Room:
         """Room for *klass* in *view*; scores and checks of one view ask one after another."""
         if self._last is None or self._last[0] is not klass or self._last[1] is not view:
-            request = klass.cards
-            selection = request.selection if isinstance(request, CardRequest) else ANY_CARD
+            request = klass.cards if isinstance(klass.cards, CardRequest) else None
             table, facts = view.state.cards, self.facts(view.state)
-            self._last = klass, view, room_of(table, facts, selection, view.rows, future=view.future)
+            self._last = klass, view, room_of(table, facts, request, view.rows, future=view.future)
         return self._last[2]
 
 

@@ -2,96 +2,149 @@
 
 A record has one segment a container, empty where it has no card. HAMi counts init containers first and
 ends every segment with ``;``, Volcano begins with the app containers and joins segments by ``;``. Records
-without empty segments are about. Neighbours: ``asks`` for what was asked, ``register`` for the cards.
-Source: ``spec/hami-semantics.md`` 1.3, 1.4 and decisions.md 25, 26, 28.
+without empty segments are about. Neighbours: ``crds.cards.records`` for the text, ``holdings`` for what a
+record books. Source: ``spec/hami-semantics.md`` 1.3, 1.4 and decisions.md 25, 26, 28.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from volcano_py.crds.cards.errors import WireError
-from volcano_py.crds.cards.records import HAMI, VOLCANO, Keys, Part
+from volcano_py.crds.cards.records import Part
 from volcano_py.crds.cards.records import decode as decode_record
 from volcano_py.crds.cards.records import encode as encode_record
 from volcano_py.plugins.deviceshare import names
-from volcano_py.plugins.deviceshare.asks import ContainerAsk, Role, containers_of, peak
-from volcano_py.scheduler.model.cards import CardHold, CardSpec, Slice
+from volcano_py.plugins.deviceshare.asks import ContainerAsk, Role, containers_of
+from volcano_py.plugins.deviceshare.backend import Backend, Chip, Family
+from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
+from volcano_py.scheduler.model.cards import CardSpec, Slice
 from volcano_py.scheduler.model.kube.objects import Pod
 
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Annotation keys and form of one family."""
-
-    name: str
-    keys: Keys
-    init_first: bool
-    terminated: bool
-
-
-FAMILIES: Final = {
-    names.HAMI: Family(names.HAMI, HAMI, init_first=True, terminated=True),
-    names.VOLCANO: Family(names.VOLCANO, VOLCANO, init_first=False, terminated=False),
-}
+INSTANCES: Final = "hami.io/vgpu-mig-allocations"
 
 
 class RecordError(ValueError):
     """A record that says nothing that can be booked; the message is for the pod's condition."""
 
 
-def annotations_for(pod: Pod, slices: Sequence[Slice], node: str, family: str, now: float) -> dict[str, str]:
-    """What is written on *pod* when it is bound to *node* with *slices*, for the agent and for a restart.
+class _Placement(msgspec.Struct, frozen=True):
+    start: int = 0
+    size: int = 0
+
+
+class _Instance(msgspec.Struct, frozen=True, rename="camel"):
+    """An instance in HAMi's list; who made it adds identities of its own."""
+
+    container_index: int = 0
+    device_index: int = 0
+    uuid: str = msgspec.field(default="", name="gpuUUID")
+    profile: str = ""
+    placement: _Placement = _Placement()
+
+
+_read_instances: Final = msgspec.json.Decoder(list[_Instance]).decode
+
+
+def annotations_for(
+    pod: Pod,
+    slices: Sequence[Slice],
+    node: str,
+    cards: Sequence[CardSpec],
+    now: float,
+    catalogue: Catalogue = STANDARD,
+) -> dict[str, str]:
+    """What is written on *pod* when it is bound to *node* with *slices* of its *cards*.
 
     *now* in epoch seconds. The list to allocate is the agent's to consume, the other one stays.
     """
-    keys = FAMILIES[family].keys
-    record = encode(pod, slices, family)
     seconds = str(int(now))
-    return {
-        keys.node: node,
-        keys.time: seconds,
-        keys.allocated: record,
-        keys.to_allocate: record,
-        keys.phase: "allocating",
-        keys.bind_time: seconds,
-    }
+    written: dict[str, str] = {}
+    for vendor in sorted({cards[part.card].vendor for part in slices}):
+        own = [part for part in slices if cards[part.card].vendor == vendor]
+        backend = catalogue.backends[vendor]
+        form = backend.families[cards[own[0].card].family]
+        held = _by_segment(pod, own, cards, form)
+        record = encode_record([_parts(s, backend, form) for s in held], terminated=form.terminated)
+        keys = form.keys
+        written |= {
+            keys.node: node,
+            keys.time: seconds,
+            keys.allocated: record,
+            keys.to_allocate: record,
+            keys.phase: "allocating",
+            keys.bind_time: seconds,
+        }
+        if form.name == names.HAMI and any(part.instance for part in own):
+            written[INSTANCES] = _instances(held)
+        if form.extra is not None:
+            written |= form.extra(pod, held, now)
+    return written
 
 
-def encode(pod: Pod, slices: Sequence[Slice], family: str) -> str:
-    """*slices* of *pod* in the form of *family*."""
-    by_container: dict[str, list[Slice]] = {}
+def _by_segment(
+    pod: Pod, slices: Sequence[Slice], cards: Sequence[CardSpec], form: Family
+) -> list[list[tuple[Slice, CardSpec]]]:
+    """*slices* and their cards by container, in the order of the record's segments."""
+    by_container: dict[str, list[tuple[Slice, CardSpec]]] = {}
     for part in slices:
-        by_container.setdefault(part.container, []).append(part)
-    form = FAMILIES[family]
-    segments = [
-        [
-            Part(part.uuid, names.CARD_WORD, part.memory_mib, part.cores)
-            for part in by_container.get(container, ())
-        ]
-        for container in _order(pod, form, with_init=_some_init_asks(pod, by_container))
+        by_container.setdefault(part.container, []).append((part, cards[part.card]))
+    order = _order(pod, form, with_init=_some_init_asks(pod, by_container))
+    return [by_container.get(container, []) for container in order]
+
+
+def _parts(held: Iterable[tuple[Slice, CardSpec]], backend: Backend, form: Family) -> list[Part]:
+    """A segment. A part of the hardware is told by its memory, and Volcano's instance by its place."""
+    parts = []
+    for part, spec in held:
+        label = part.instance.partition("@")[2]
+        uuid = f"{part.uuid}[{label}]" if label and form.name == names.VOLCANO else part.uuid
+        cores = 0 if isinstance(spec.cut, Chip) and spec.mode != names.SOFT else part.cores
+        parts.append(Part(uuid, backend.word, part.memory_mib, cores))
+    return parts
+
+
+def _instances(held: Sequence[Sequence[tuple[Slice, CardSpec]]]) -> str:
+    instances = []
+    for container, segment in enumerate(held):
+        for at, (part, _) in enumerate(segment):
+            profile, _, place = part.instance.partition("@")
+            if place:
+                start, _, size = place.partition("-")
+                placement = _Placement(int(start), int(size))
+                instances.append(_Instance(container, at, part.uuid, profile, placement))
+    return msgspec.json.encode(instances).decode()
+
+
+def written_form(
+    annotations: Mapping[str, str], backends: Iterable[Backend], cards: Sequence[CardSpec]
+) -> tuple[Backend, Family] | None:
+    """Whose record the pod has, and in which form: of the node's *cards* if it has several."""
+    found = [
+        (backend, form)
+        for backend in backends
+        for form in backend.families.values()
+        if annotations.get(form.keys.allocated)
     ]
-    return encode_record(segments, terminated=form.terminated)
-
-
-def written_family(annotations: Mapping[str, str], preferred: str) -> Family | None:
-    """The family in which the pod has a record; *preferred* if it has both, None if it has none."""
-    found = [name for name, form in FAMILIES.items() if annotations.get(form.keys.allocated)]
-    if not found:
-        return None
-    return FAMILIES[preferred if preferred in found else found[0]]
+    there = {(spec.vendor, spec.family) for spec in cards}
+    preferred = [entry for entry in found if (entry[0].vendor, entry[1].name) in there]
+    return next(iter(preferred or found), None)
 
 
 def decode(pod: Pod, form: Family, asks: Sequence[ContainerAsk]) -> list[tuple[str, Part]]:
     """The (container, share) pairs of *pod*'s record, "" where the container can't be told.
 
-    Raises ``RecordError`` where it can't be read at all.
+    An instance stands in brackets behind its card's identity. Raises ``RecordError`` where the record
+    can't be read at all.
     """
     key = form.keys.allocated
     try:
-        segments = decode_record(pod.metadata.annotations[key])
+        segments = [list(segment) for segment in decode_record(pod.metadata.annotations[key])]
+        _name_instances(pod, segments)
     except WireError as error:
         raise RecordError(str(error)) from error
     if not any(segments):
@@ -106,45 +159,21 @@ def decode(pod: Pod, form: Family, asks: Sequence[ContainerAsk]) -> list[tuple[s
     return [("", part) for segment in segments for part in segment]
 
 
-NO_CARD: Final = -1
-"""Position of a recorded card that the node does not report."""
-
-
-def slices_of(
-    pairs: Iterable[tuple[str, Part]], cards: Sequence[CardSpec]
-) -> tuple[list[Slice], list[Slice]]:
-    """Recorded shares as slices of the node's *cards*, and those of cards that are not among them."""
-    position = {spec.uuid: at for at, spec in enumerate(cards)}
-    slices: list[Slice] = []
-    lost: list[Slice] = []
-    for container, part in pairs:
-        at = position.get(part.card)
-        if at is None:
-            lost.append(Slice(container, NO_CARD, part.card, part.memory_mib, part.cores))
-            continue
-        memory = part.memory_mib or cards[at].memory_mib  # 0 lets the container take all of it
-        slices.append(Slice(container, at, part.card, memory, part.cores))
-    return slices, lost
-
-
-def holds_of(slices: Iterable[Slice], roles: Mapping[str, Role]) -> tuple[CardHold, ...]:
-    """What *slices* book on each card: init containers one after another, the others together.
-
-    *slices* stand in the order in which their containers start. A container without a role counts as
-    one that runs all the time.
-    """
-    by_card: dict[int, list[tuple[Role, Slice]]] = {}
-    for part in slices:
-        by_card.setdefault(part.card, []).append((roles.get(part.container, Role.APP), part))
-    return tuple(
-        CardHold(
-            card,
-            peak((role, part.memory_mib) for role, part in parts),
-            peak((role, part.cores) for role, part in parts),
-            peak((role, 1) for role, _ in parts),
-        )
-        for card, parts in sorted(by_card.items())
-    )
+def _name_instances(pod: Pod, segments: list[list[Part]]) -> None:
+    """Put HAMi's list of instances where Volcano has them: behind the card's identity."""
+    text = pod.metadata.annotations.get(INSTANCES)
+    if not text:
+        return
+    try:
+        instances = _read_instances(text)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise RecordError(f"{INSTANCES} is not a list of instances: {error}") from error
+    for one in instances:
+        place = f"{one.profile}@{one.placement.start}-{one.placement.size}"
+        for container, at in ((one.container_index, one.device_index),):
+            if container < len(segments) and at < len(segments[container]):
+                part = segments[container][at]
+                segments[container][at] = replace(part, uuid=f"{part.card}[{place}]")
 
 
 def _order(pod: Pod, form: Family, *, with_init: bool) -> list[str]:
@@ -163,10 +192,10 @@ def _some_init_asks(pod: Pod, by_container: Mapping[str, object]) -> bool:
     return any(role == Role.INIT and c.name in by_container for role, c, _ in containers_of(pod))
 
 
-def _readings(pod: Pod, form: Family, counts: Mapping[str, int]) -> list[list[str]]:
+def _readings(pod: Pod, form: Family, counts: Mapping[str, int]) -> Iterator[list[str]]:
     """Container orders in which a record may be meant, the likeliest first."""
     orders = [_order(pod, form, with_init=True), _order(pod, form, with_init=False)]
-    apps = [container.name for container in pod.spec.containers]
-    orders.append(apps)
-    orders += [[name for name in order if counts.get(name)] for order in tuple(orders)]
-    return orders
+    orders.append([container.name for container in pod.spec.containers])
+    yield from orders
+    for order in orders:
+        yield [name for name in order if counts.get(name)]

@@ -1,49 +1,80 @@
-"""Which cards a node has, read from what its device plugin wrote into the node's annotations.
+"""Which cards a node has, read from what its device plugins wrote into its annotations, or from its amounts.
 
-Where a node carries both families, HAMi's is read, which says more. Neighbours: ``crds.cards.register`` for
-the forms, ``names`` for the keys, ``records`` for the pods' side. Source: ``spec/hami-semantics.md`` 1.2.
+Where a node carries several registers of one vendor, the first in the vendor's declaration is read, which
+says most. Neighbours: ``crds.cards.register`` for the forms, ``catalogue`` for the keys, ``records`` for the
+pods' side. Source: ``spec/hami-semantics.md`` 1.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
 
-from volcano_py.crds.cards.register import CardReport, WireError, decode_hami, decode_volcano
+from volcano_py.crds.cards.register import CardReport, WireError
 from volcano_py.plugins.deviceshare import names
+from volcano_py.plugins.deviceshare.backend import Backend, Register
+from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
+from volcano_py.plugins.deviceshare.counting import counted_cards
+from volcano_py.plugins.deviceshare.mig import geometry_of
 from volcano_py.scheduler.model.cards import CardSpec
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.objects import Node
 
+_NOTES: Final = "metadata.annotations"
+_ZONES: Final = ("NetworkID", "LinkZone")
+_TEMPLATE: Final = "template"
+_MOST_LENT: Final = 1000
 
-def is_registered(annotations: Mapping[str, str]) -> bool:
-    """Whether a device plugin of ours speaks for the node, readable or not."""
-    return names.REGISTER_HAMI in annotations or names.REGISTER_VOLCANO in annotations
 
-
-def cards_of(node: Node) -> tuple[CardSpec, ...]:
+def cards_of(node: Node, catalogue: Catalogue = STANDARD) -> tuple[CardSpec, ...]:
     """The cards *node* reports, in its order; none without a register annotation.
 
     A card takes no new slice (``healthy`` false) when it is reported so, when it is cordoned, or when the
     node says that its device plugin offers nothing. Raises ``ObjectError`` on garbage.
     """
     notes = node.metadata.annotations
-    family = names.HAMI if names.REGISTER_HAMI in notes else names.VOLCANO
-    key = names.REGISTER_HAMI if family == names.HAMI else names.REGISTER_VOLCANO
-    if key not in notes:
+    specs: list[CardSpec] = []
+    for backend, register in _registers(notes, catalogue):
+        specs += _registered(node, backend, register, catalogue)
+    for backend in catalogue.counted:
+        specs += counted_cards(node, backend)
+    if not specs:
         return ()
-    try:
-        reports = decode_hami(notes[key]) if family == names.HAMI else decode_volcano(notes[key])
-    except WireError as error:
-        raise ObjectError(Problem(child("metadata.annotations", key), str(error))) from error
     closed = {word.strip() for word in notes.get(names.CORDON, "").split(",")}
-    if _plugin_is_gone(node):
-        closed |= {report.uuid for report in reports}
-    return tuple(_spec(report, family, closed) for report in reports)
+    lent = _lent(notes)
+    return tuple(
+        replace(spec, healthy=spec.healthy and spec.uuid not in closed, lent=lent)
+        if lent != spec.lent or spec.uuid in closed
+        else spec
+        for spec in specs
+    )
 
 
-def _spec(report: CardReport, family: str, closed: set[str]) -> CardSpec:
-    return CardSpec(
+def _registers(notes: Mapping[str, str], catalogue: Catalogue) -> Iterator[tuple[Backend, Register]]:
+    """The register of each vendor that the node carries."""
+    seen: set[str] = set()
+    for key, (backend, register) in catalogue.registers.items():
+        if key in notes and backend.vendor not in seen:
+            seen.add(backend.vendor)
+            yield backend, register
+
+
+def _registered(node: Node, backend: Backend, register: Register, catalogue: Catalogue) -> list[CardSpec]:
+    notes = node.metadata.annotations
+    try:
+        reports = register.read(notes[register.key])
+    except WireError as error:
+        raise ObjectError(Problem(child(_NOTES, register.key), str(error))) from error
+    gone = _plugin_is_gone(node, backend)
+    soft = bool(backend.soft_node) and notes.get(backend.soft_node) == "true"
+    return [_spec(report, backend, register.family, catalogue, soft=soft, gone=gone) for report in reports]
+
+
+def _spec(
+    report: CardReport, backend: Backend, family: str, catalogue: Catalogue, *, soft: bool, gone: bool
+) -> CardSpec:
+    spec = CardSpec(
         uuid=report.uuid,
         memory_mib=report.memory_mib,
         cores=report.cores,
@@ -51,13 +82,54 @@ def _spec(report: CardReport, family: str, closed: set[str]) -> CardSpec:
         type=report.type,
         family=family,
         mode=report.mode,
-        healthy=report.healthy and report.uuid not in closed,
+        healthy=report.healthy and not gone,
         numa=report.numa,
+        vendor=backend.vendor,
+        index=report.index,
+        zone=_zone(report),
     )
+    if backend.chip is not None:
+        return _cut_by_chip(spec, backend, soft=soft)
+    if report.mode == names.MIG:
+        return replace(spec, cut=geometry_of(report, catalogue.geometries))
+    return spec
 
 
-def _plugin_is_gone(node: Node) -> bool:
+def _cut_by_chip(spec: CardSpec, backend: Backend, *, soft: bool) -> CardSpec:
+    """Of a card in soft mode, parts are of any size, and those who ask for a hardware part get all of it."""
+    chip = backend.chip
+    if chip is None:
+        raise ValueError(f"{backend.vendor} is not cut in hardware")
+    if soft:
+        whole = replace(chip, templates=(), memory_mib=spec.memory_mib, cores=names.WHOLE_CORES)
+        return replace(spec, mode=names.SOFT, cores=names.WHOLE_CORES, cut=whole)
+    cut = replace(chip, memory_mib=spec.memory_mib)
+    return replace(spec, mode=_TEMPLATE, cores=chip.cores, cut=cut)
+
+
+def _zone(report: CardReport) -> int:
+    """Cards of a zone are linked better than others; a link zone 0 is none."""
+    custom = dict(report.custom)
+    for key in _ZONES:
+        if key in custom:
+            return custom[key] if key == "NetworkID" or custom[key] else -1
+    return -1
+
+
+def _lent(notes: Mapping[str, str]) -> int:
+    """Percent of its cards that the node gives to those who can be interrupted."""
+    text = notes.get(names.LENDS)
+    if text is None:
+        return names.WHOLE_CORES
+    if not text.isdecimal() or not names.WHOLE_CORES <= int(text) <= _MOST_LENT:
+        raise ObjectError(
+            Problem(child(_NOTES, names.LENDS), f"must be percent from 100 to {_MOST_LENT}, not {text!r}")
+        )
+    return int(text)
+
+
+def _plugin_is_gone(node: Node, backend: Backend) -> bool:
     """The kubelet lists the shares as a resource and has none of them: nobody would hand out a card."""
     offers: Mapping[str, Any] = node.status.allocatable
-    stated = [offers[name] for name in names.COUNT if name in offers]
+    stated = [offers[name] for name in backend.names.count if name in offers]
     return bool(stated) and all(str(amount) == "0" for amount in stated)

@@ -15,6 +15,7 @@ from volcano_py.plugins.deviceshare.kinds import KindBook
 from volcano_py.plugins.deviceshare.placement import CardAsk, CardNodes, PlacementPolicy
 from volcano_py.plugins.deviceshare.room import Room
 from volcano_py.plugins.deviceshare.translate import agree, ask_of, card_nodes
+from volcano_py.plugins.deviceshare.wiring import Wiring
 from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.resources import Ints, Mask, Scores
@@ -22,6 +23,8 @@ from volcano_py.scheduler.model.resources import Ints, Mask, Scores
 _MEMO = "deviceshare"
 _ASK = "deviceshare.ask"
 _NO_ASK = CardAsk(0, 0, 0, 0)
+_ZONE = 10.0
+_LINKS = 100.0
 _MOST_CARDS = 62
 _BITS = 1 << np.arange(_MOST_CARDS, dtype=np.int64)
 
@@ -33,7 +36,7 @@ def packed(room: Room, placed: Placed, order: str) -> Scores:
     chosen: Mask = np.logical_or.reduce(placed.chosen)
     if order != SPREAD:
         pairs = zip(placed.chosen, placed.need, strict=True)
-        used = used + sum(np.where(cards, need, 0) for cards, need in pairs)
+        used = used + sum(np.where(cards, need.memory, 0) for cards, need in pairs)
     full = np.clip(used / total, 0.0, 1.0)
     cards = np.where(chosen, full, 0.0).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
     there = room.memory_total.sum(axis=1)
@@ -42,6 +45,25 @@ def packed(room: Room, placed: Placed, order: str) -> Scores:
     if order == SPREAD:
         score = 100.0 - score
     return np.where(placed.ok, score, 0.0)
+
+
+def linked(placed: Placed, wiring: Wiring, best: int) -> Scores:
+    """(n,) how well the cards that each container gets are linked.
+
+    Up to 10 for cards of one zone, and where the pod asked for it up to 100 for the links' scores, of
+    which *best* is the highest that is known.
+    """
+    score = np.zeros(len(placed.ok))
+    for cards in placed.chosen:
+        pairs = cards[:, :, None] & cards[:, None, :]
+        pairs &= ~np.eye(cards.shape[1], dtype=np.bool_)
+        count = np.maximum(pairs.sum(axis=(1, 2)), 1)
+        if wiring.zone is not None:
+            same = pairs & (wiring.zone[:, :, None] == wiring.zone[:, None, :])
+            score += _ZONE * same.sum(axis=(1, 2)) / count
+        if wiring.links is not None and best:
+            score += _LINKS * np.where(pairs, wiring.links, 0).sum(axis=(1, 2)) / (count * best)
+    return np.where(placed.ok, score / len(placed.chosen), 0.0)
 
 
 class ChosenCards:

@@ -2,53 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from volcano_py.plugins.deviceshare.asks import CardRequest
-from volcano_py.plugins.deviceshare.charges import charge_with, slice_totals, spelled
-from volcano_py.plugins.deviceshare.records import holds_of
+from volcano_py.plugins.deviceshare.asks import CardRequest, Role, peak
+from volcano_py.plugins.deviceshare.catalogue import Catalogue
+from volcano_py.plugins.deviceshare.charges import charge_with, charged
+from volcano_py.plugins.deviceshare.needs import Share
 from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, Slice
 from volcano_py.scheduler.model.classes import TaskClass
+
+Taken = Sequence[tuple[int, Share]]
+"""Cards of one ask: position, and what is taken of it."""
 
 
 def choice_of(
     klass: TaskClass,
     request: CardRequest,
     specs: Sequence[CardSpec],
-    chosen: Sequence[Sequence[int]],
+    taken: Sequence[Taken],
+    catalogue: Catalogue,
     largest_mib: int,
 ) -> CardChoice:
-    """The choice of cards at positions *chosen* (an entry each ask) among a node's *specs*.
+    """The choice of what is *taken* (an entry each ask) of a node's *specs*.
 
     Raises ``ValueError`` where an ask did not get its number of cards: booking less would be a lie.
     """
     slices: list[Slice] = []
-    for ask, positions in zip(request.asks, chosen, strict=True):
-        if len(positions) != ask.count:
-            raise ValueError(f"container {ask.container} asks {ask.count} cards and got {len(positions)}")
-        for at in positions:
-            spec = specs[at]
-            slices.append(Slice(ask.container, at, spec.uuid, ask.memory_on(spec.memory_mib), ask.cores))
-    return CardChoice(
-        tuple(slices), _holds(request, slices), _charge(klass, request, specs, slices, largest_mib)
+    for ask, cards in zip(request.asks, taken, strict=True):
+        if len(cards) != ask.count:
+            raise ValueError(f"container {ask.container} asks {ask.count} cards and got {len(cards)}")
+        for at, share in cards:
+            slices.append(
+                Slice(ask.container, at, specs[at].uuid, share.memory_mib, share.cores, share.instance)
+            )
+    parts: dict[int, int] = {}
+    for cards in taken:
+        for at, share in cards:
+            parts[at] = parts.get(at, 0) | share.parts
+    charge = _charge(klass, request, specs, slices, catalogue, largest_mib)
+    return CardChoice(tuple(slices), _holds(request, slices, parts), charge)
+
+
+def _holds(request: CardRequest, slices: list[Slice], parts: Mapping[int, int]) -> tuple[CardHold, ...]:
+    if len(request.asks) == 1:  # one container takes a card once at most
+        return tuple(
+            CardHold(part.card, part.memory_mib, part.cores, 1, parts[part.card], request.rules)
+            for part in slices
+        )
+    return holds_of(slices, {ask.container: ask.role for ask in request.asks}, parts, request.rules)
+
+
+def holds_of(
+    slices: Sequence[Slice], roles: Mapping[str, Role], parts: Mapping[int, int], rules: int
+) -> tuple[CardHold, ...]:
+    """What *slices* book on each card: init containers one after another, the others together.
+
+    *slices* stand in the order in which their containers start. A container without a role counts as
+    one that runs all the time. *parts* are the instances by card, *rules* those of the pod.
+    """
+    by_card: dict[int, list[tuple[Role, Slice]]] = {}
+    for part in slices:
+        by_card.setdefault(part.card, []).append((roles.get(part.container, Role.APP), part))
+    return tuple(
+        CardHold(
+            card,
+            peak((role, part.memory_mib) for role, part in held),
+            peak((role, part.cores) for role, part in held),
+            peak((role, 1) for role, _ in held),
+            parts.get(card, 0),
+            rules,
+        )
+        for card, held in sorted(by_card.items())
     )
 
 
-def _holds(request: CardRequest, slices: list[Slice]) -> tuple[CardHold, ...]:
-    if len(request.asks) == 1:  # one container takes a card once at most
-        return tuple(CardHold(part.card, part.memory_mib, part.cores, 1) for part in slices)
-    return holds_of(slices, {ask.container: ask.role for ask in request.asks})
-
-
 def _charge(
-    klass: TaskClass, request: CardRequest, specs: Sequence[CardSpec], slices: list[Slice], largest_mib: int
+    klass: TaskClass,
+    request: CardRequest,
+    specs: Sequence[CardSpec],
+    slices: list[Slice],
+    catalogue: Catalogue,
+    largest_mib: int,
 ) -> tuple[tuple[str, int], ...] | None:
     """The charge where it differs from the class's, which assumes the largest card."""
-    if all(ask.memory_mib for ask in request.asks):
+    as_asked = len(request.selection.vendors) == 1 and all(specs[part.card].cut is None for part in slices)
+    if as_asked and all(ask.memory_mib for ask in request.asks):
         return None
-    if all(specs[part.card].memory_mib == largest_mib for part in slices):
+    if as_asked and all(specs[part.card].memory_mib == largest_mib for part in slices):
         return None
     roles = {ask.container: ask.role for ask in request.asks}
-    totals = slice_totals([(roles[part.container], part) for part in slices])
-    charge = charge_with(dict(klass.signature.charge), spelled(totals))
+    parts = [(roles[part.container], part) for part in slices]
+    vendors = {part.card: specs[part.card].vendor for part in slices}
+    charge = charge_with(dict(klass.signature.charge), charged(parts, vendors, catalogue), catalogue)
     return None if charge == klass.signature.charge else charge

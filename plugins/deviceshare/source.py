@@ -1,57 +1,62 @@
-"""How pods and nodes speak of cards: the model's ``CardSource`` for NVIDIA card slices.
+"""How pods and nodes speak of cards: the model's ``CardSource``.
 
 What a node must have in its plain columns is the number of shares, under the name the pod used. Memory,
 percentage and cores leave the request: only the cards can say whether they fit. A node with registered
-cards offers its shares under both names, so an ask in either spelling meets it; a node without them
-still serves ``nvidia.com/gpu: N`` as the counted resource that it is. So the plain resource fit is exact
+cards offers its shares under all names of its vendor, so an ask in any spelling meets it; a node without
+them still serves ``nvidia.com/gpu: N`` as the counted resource that it is. So the plain resource fit is exact
 on both kinds of nodes, and the cards' own check comes on top where cards are.
 
-Queues and jobs are charged shares, memory x cards and cores x cards, under both names of each meaning, and
-node totals are given under both too: a cap holds however it and the pods are spelled. Whole cards that
+Queues and jobs are charged shares, memory x cards and cores x cards, under all names of each meaning, and
+node totals are given under all too: a cap holds however it and the pods are spelled. Whole cards that
 may end on nodes without registered cards are charged memory and cores only where the cluster has any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from volcano_py.crds.cards.records import Part
 from volcano_py.plugins.deviceshare import names
-from volcano_py.plugins.deviceshare.asks import CardRequest, Role, card_request, containers_of, peak
-from volcano_py.plugins.deviceshare.charges import ask_totals, bare_charge, charge_with, slice_totals, spelled
-from volcano_py.plugins.deviceshare.records import (
-    RecordError,
-    annotations_for,
-    decode,
-    holds_of,
-    slices_of,
-    written_family,
-)
+from volcano_py.plugins.deviceshare.asks import CardRequest
+from volcano_py.plugins.deviceshare.catalogue import STANDARD, Books, Catalogue
+from volcano_py.plugins.deviceshare.charges import ask_totals, bare_charge, charge_with, spelled
+from volcano_py.plugins.deviceshare.holdings import booked, unknown_cards
+from volcano_py.plugins.deviceshare.reading import card_request
+from volcano_py.plugins.deviceshare.records import RecordError, annotations_for, decode, written_form
 from volcano_py.plugins.deviceshare.register import cards_of
-from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, PodShape, Slice
+from volcano_py.plugins.deviceshare.rounding import cut_asks, told_rounding
+from volcano_py.scheduler.model.cards import CardChoice, CardSpec, PodShape, Slice
 from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.objects import Node, Pod
 from volcano_py.scheduler.model.kube.request import pod_request
 
 _NOTES: Final = "metadata.annotations"
+_FIRST_VENDORS: Final = ("nvidia",)
 
 
 class DeviceShareSource:
     """See the module.
 
     Attributes:
-        aliases: further spellings of names that books are kept under.
-        measures: see ``CardSource.measures``.
+        catalogue: the backends.
+        measures: see ``CardSource.measures``; of the vendors whose cards were seen.
         largest_mib: memory of the largest registered card; 0 where there is none.
     """
 
-    aliases: Mapping[str, str] = names.ALIASES
-    measures: Mapping[str, str] = names.MEASURES
     handshakes: tuple[str, ...] = names.HANDSHAKES
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue = STANDARD, rules: Sequence[Mapping[str, str]] = ()) -> None:
+        self.catalogue = catalogue
+        self.rules = tuple(rules)
         self.largest_mib = 0
+        self.measures: Mapping[str, str] = catalogue.measures(_FIRST_VENDORS)
+        self._seen = set(_FIRST_VENDORS)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Further spellings of names that books are kept under."""
+        return self.catalogue.aliases
 
     def sees(self, largest_mib: int) -> bool:
         """Note the largest card of the cluster; True if shapes made before are out of date."""
@@ -61,54 +66,64 @@ class DeviceShareSource:
 
     def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
         """See ``CardSource.shape``."""
-        if names.ALL.isdisjoint(request):
+        resources = self.catalogue.resources
+        if resources.isdisjoint(request):
             return PodShape(request, request)
-        cards, problems = card_request(pod)
-        plain = {name: amount for name, amount in request.items() if name not in names.ALL}
+        cards, problems = self._request(pod)
+        plain = {name: amount for name, amount in request.items() if name not in resources}
         if cards is None:
             return PodShape(plain, plain, None, problems)
-        counts = {name: request[name] for name in names.COUNT if request.get(name)}
+        counts = {n: amount for n, amount in request.items() if amount and n in self.catalogue.counts}
         charge = plain | self._expected(cards)
+        problems += tuple(told_rounding(cards, self.catalogue))
         return PodShape(plain | counts, charge, cards, problems)
 
     def at_gate(self, amounts: Mapping[str, int]) -> Mapping[str, int]:
         """See ``CardSource.at_gate``: a percentage is an amount only once a card is chosen."""
-        return {name: amount for name, amount in amounts.items() if name not in names.NOT_OFFERED}
+        unknown = self.catalogue.not_offered
+        return {name: amount for name, amount in amounts.items() if name not in unknown}
 
     def cards_of(self, node: Node) -> Sequence[CardSpec]:
         """See ``CardSource.cards_of``."""
-        return cards_of(node)
+        specs = cards_of(node, self.catalogue)
+        new = {spec.vendor for spec in specs} - self._seen
+        if new:
+            self._seen |= new
+            self.measures = self.catalogue.measures(sorted(self._seen))
+        return specs
 
     def offers(self, amounts: Mapping[str, int], specs: Sequence[CardSpec]) -> Mapping[str, int]:
         """See ``CardSource.offers``."""
         if not specs:
             return amounts
-        return {
-            **amounts,
-            **spelled(
-                (
-                    sum(spec.slots for spec in specs),
-                    sum(spec.memory_mib for spec in specs),
-                    sum(spec.cores for spec in specs),
-                )
-            ),
-        }
+        offered = dict(amounts)
+        totals: dict[str, tuple[int, int, int]] = {}
+        for spec in specs:
+            slots, memory, cores = totals.get(spec.vendor, (0, 0, 0))
+            totals[spec.vendor] = (slots + spec.slots, memory + spec.memory_mib, cores + spec.cores)
+        for vendor, total in totals.items():
+            offered |= spelled(total, self.catalogue.books(vendor))
+        return offered
 
     def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:
         """See ``CardSource.recorded``."""
-        request, _ = card_request(pod)
+        request, _ = self._request(pod)
         if request is None:
             return None
-        form = written_family(pod.metadata.annotations, cards[0].family if cards else "")
-        if form is None:
-            if not cards:
+        backends = [self.catalogue.backends[vendor] for vendor in request.selection.vendors]
+        found = written_form(pod.metadata.annotations, backends, cards)
+        own = [spec for spec in cards if request.selection.accepts_vendor(spec.vendor)]
+        if found is None:
+            if not own:
                 return self._without_cards(pod, request)
             return unknown_cards(request, cards, "the pod has no record of its cards")
+        backend, form = found
         try:
             pairs = decode(pod, form, request.asks)
         except RecordError as error:
-            return unknown_cards(request, cards, str(error)) if cards else None
-        return self._booked(pod, child(_NOTES, form.keys.allocated), pairs, cards)
+            return unknown_cards(request, cards, str(error)) if own else None
+        field = child(_NOTES, form.keys.allocated)
+        return booked(pod, request, field, pairs, cards, backend.vendor, self.catalogue)
 
     def record(
         self, pod: Pod, slices: Sequence[Slice], node: str, cards: Sequence[CardSpec], now: float
@@ -116,52 +131,30 @@ class DeviceShareSource:
         """See ``CardSource.record``: in the form of whoever registered the cards."""
         if not slices:
             return {}
-        return annotations_for(pod, slices, node, cards[slices[0].card].family, now)
+        return annotations_for(pod, slices, node, cards, now, self.catalogue)
+
+    def _request(self, pod: Pod) -> tuple[CardRequest | None, tuple[Problem, ...]]:
+        """What *pod* asks, with the rules that it falls under."""
+        request, problems = card_request(pod, self.catalogue)
+        if request is not None and self.rules:
+            labels = pod.metadata.labels
+            rules = sum(1 << at for at, rule in enumerate(self.rules) if rule.items() <= labels.items())
+            request = replace(request, rules=rules)
+        return request, problems
 
     def _without_cards(self, pod: Pod, request: CardRequest) -> CardChoice | None:
         """A pod on a node that reports no cards: a plain whole card, or one whose cards are gone."""
-        if not (request.plain and self.largest_mib):
+        if not (request.bare and self.largest_mib):
             return None
-        return CardChoice((), (), charge_with(pod_request(pod), bare_charge(request)))
-
-    def _booked(
-        self, pod: Pod, field: str, pairs: list[tuple[str, Part]], cards: Sequence[CardSpec]
-    ) -> CardChoice:
-        """What a readable record books; a card that is gone is named and keeps its charge."""
-        slices, lost = slices_of(pairs, cards)
-        roles = {container.name: role for role, container, _ in containers_of(pod)}
-        order = {name: at for at, name in enumerate(roles)}
-
-        def start(part: Slice) -> int:  # records have orders of their own
-            return order.get(part.container, len(order))
-
-        slices.sort(key=start)
-        problems = [Problem(field, f"card {part.uuid} is not on the node") for part in lost if cards]
-        if any(not part.container for part in slices):
-            problems.append(Problem(field, "does not match what the containers ask; all of it is booked"))
-        charge = None
-        if all(part.memory_mib for part in lost):
-            told = sorted([*slices, *lost], key=start)
-            held = slice_totals([(roles.get(part.container, Role.APP), part) for part in told])
-            charge = charge_with(pod_request(pod), spelled(held))
-        return CardChoice(tuple(slices), holds_of(slices, roles), charge, tuple(problems))
+        return CardChoice((), (), charge_with(pod_request(pod), bare_charge(request), self.catalogue))
 
     def _expected(self, cards: CardRequest) -> dict[str, int]:
         """The charge before cards are chosen: a percentage is one of the largest card."""
-        if cards.plain and not self.largest_mib:
+        if cards.bare and not self.largest_mib:
             return bare_charge(cards)
-        return spelled(ask_totals(cards.asks, self.largest_mib))
+        asks = cut_asks(cards, self.catalogue)
+        return spelled(ask_totals(asks, self.largest_mib), self._books(cards.selection.vendors))
 
-
-def unknown_cards(request: CardRequest, cards: Sequence[CardSpec], why: str) -> CardChoice:
-    """A placed pod whose cards can't be told: any of *cards* may be its, so each is booked for it."""
-    holds = []
-    for at, spec in enumerate(cards):
-        memory = peak((ask.role, ask.memory_on(spec.memory_mib)) for ask in request.asks)
-        cores = peak((ask.role, ask.cores) for ask in request.asks)
-        slots = peak((ask.role, 1) for ask in request.asks)
-        holds.append(
-            CardHold(at, min(memory, spec.memory_mib), min(cores, spec.cores), min(slots, spec.slots))
-        )
-    problem = Problem(_NOTES, f"{why}; its ask is booked on every card of the node")
-    return CardChoice((), tuple(holds), None, (problem,))
+    def _books(self, vendors: Sequence[str]) -> Books:
+        """The names under which an ask is charged before its cards are known: those of its own kind."""
+        return self.catalogue.books(vendors[0]) if len(vendors) == 1 else self.catalogue.shared_books(vendors)

@@ -10,6 +10,7 @@ the device plugin's business; the model meets it as a ``CardSource``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -36,6 +37,11 @@ class CardSpec:
         mode: how it is cut (``hami-core``, ``mig``, ...).
         healthy: takes new slices.
         numa: NUMA node, -1 unknown.
+        vendor: whose card it is, as the device plugin names it.
+        index: its number on the node.
+        zone: cards of one zone are linked better than others; -1 unknown.
+        cut: the parts that its hardware can be cut into; None: any amounts.
+        lent: percent of its memory and cores that pods may have together which can be interrupted.
     """
 
     uuid: str
@@ -47,27 +53,40 @@ class CardSpec:
     mode: str = "hami-core"
     healthy: bool = True
     numa: int = -1
+    vendor: str = ""
+    index: int = 0
+    zone: int = -1
+    cut: Hashable = None
+    lent: int = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A container's part of a card (memory in MiB, cores in percent)."""
+    """A container's part of a card (memory in MiB, cores in percent), of a cut one which instance."""
 
     container: str
     card: int
     uuid: str
     memory_mib: int
     cores: int
+    instance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CardHold:
-    """What a pod takes of one card over its life (init containers and sidecars weighed in)."""
+    """What a pod takes of one card over its life (init containers and sidecars weighed in).
+
+    Attributes:
+        parts: bits of the instances it takes of a card that is cut in hardware.
+        tags: bits of the rules by which others keep off the card.
+    """
 
     card: int
     memory_mib: int
     cores: int
     slots: int
+    parts: int = 0
+    tags: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +217,7 @@ def moved(choice: CardChoice, old: Sequence[CardSpec], new: Sequence[CardSpec]) 
 
 _KINDS: Final = ("used", "leaving", "promised")
 _AMOUNTS: Final = ("memory", "cores", "slots")
+_BITS: Final = ("parts", "tags")
 
 
 class CardTable:
@@ -206,6 +226,7 @@ class CardTable:
     Attributes:
         memory, cores, slots: (N, G) int64 capacities (MiB, percent, pods).
         used_*, leaving_*, promised_*: (N, G) int64 of the same; ``used`` includes ``leaving``.
+        *_parts, *_tags: (N, G) int64, the bits that at least one hold of that kind has.
         type: (N, G) int32 index into ``types``; -1 where no card is.
         specs: node row -> its cards' specs.
         moving: choices booked as leaving or promised, all nodes together.
@@ -223,6 +244,9 @@ class CardTable:
         self.used_memory = self.used_cores = self.used_slots = empty
         self.leaving_memory = self.leaving_cores = self.leaving_slots = empty
         self.promised_memory = self.promised_cores = self.promised_slots = empty
+        self.used_parts = self.leaving_parts = self.promised_parts = empty
+        self.used_tags = self.leaving_tags = self.promised_tags = empty
+        self._held_bits: dict[tuple[str, int, int], Counter[int]] = {}
 
     def set_cards(self, row: int, specs: Sequence[CardSpec]) -> None:
         """Node *row* reports *specs*; what is booked on its positions stays booked."""
@@ -251,6 +275,18 @@ class CardTable:
             getattr(self, f"{kind}_memory")[row, hold.card] += sign * hold.memory_mib
             getattr(self, f"{kind}_cores")[row, hold.card] += sign * hold.cores
             getattr(self, f"{kind}_slots")[row, hold.card] += sign * hold.slots
+            if hold.parts:
+                self._book_bits(f"{kind}_parts", row, hold.card, hold.parts, sign)
+            if hold.tags:
+                self._book_bits(f"{kind}_tags", row, hold.card, hold.tags, sign)
+
+    def _book_bits(self, what: str, row: int, card: int, bits: int, sign: int) -> None:
+        """Two holds may have a bit in common, in records that others wrote; it is free when both are gone."""
+        counts = self._held_bits.setdefault((what, row, card), Counter())
+        for bit in range(bits.bit_length()):
+            if bits >> bit & 1:
+                counts[bit] += sign
+        getattr(self, what)[row, card] = sum(1 << bit for bit, count in counts.items() if count > 0)
 
     def _reach(self, rows: int, positions: int) -> None:
         """Grow so that node row ``rows - 1`` and position ``positions - 1`` exist."""
@@ -265,5 +301,5 @@ class CardTable:
         self.rows, self.positions = rows, positions
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        booked = [f"{kind}_{amount}" for kind in _KINDS for amount in _AMOUNTS]
+        booked = [f"{kind}_{amount}" for kind in _KINDS for amount in (*_AMOUNTS, *_BITS)]
         return {name: getattr(self, name) for name in ("type", *_AMOUNTS, *booked)}

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.deviceshare.cards import container, make_pod
-from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk, Role, card_request, peak
+from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk, Role, peak
+from volcano_py.plugins.deviceshare.reading import card_request
 from volcano_py.scheduler.model.kube.errors import ObjectError
 from volcano_py.scheduler.model.kube.objects import Pod
 
@@ -130,11 +131,11 @@ def test_volcanos_mode_must_be_equal() -> None:
 
 
 def test_policies_of_the_pod() -> None:
-    notes = {"hami.io/gpu-scheduler-policy": "mutex,spread,numa", "hami.io/node-scheduler-policy": "binpack"}
+    notes = {"hami.io/gpu-scheduler-policy": "mutex,spread,round", "hami.io/node-scheduler-policy": "binpack"}
     request, problems = card_request(make_pod(container(gpu=1), notes=notes))
     assert request is not None
     assert (request.card_order, request.untouched, request.node_order) == ("spread", True, "binpack")
-    assert "'numa' has no effect" in problems[0].message
+    assert "'round' has no effect" in problems[0].message
 
 
 @pytest.mark.parametrize(
@@ -148,4 +149,4 @@ def test_policies_of_the_pod() -> None:
     ],
 )
 def test_only_whole_nvidia_cards_are_plain(pod: Pod, plain: bool) -> None:
-    assert asked(pod).plain is plain
+    assert bool(asked(pod).bare) is plain

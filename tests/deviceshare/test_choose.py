@@ -11,6 +11,7 @@ import pytest
 from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk, Role, peak
 from volcano_py.plugins.deviceshare.choose import BINPACK, SPREAD, place, placeable
 from volcano_py.plugins.deviceshare.room import Room
+from volcano_py.plugins.deviceshare.wiring import Wiring
 
 CARDS = 4
 
@@ -81,8 +82,8 @@ def test_one_container_fits_where_a_loop_says_so(untouched: bool) -> None:
             sum(takes(ask, card, untouched=untouched) for card in cards_at(room, row)) >= ask.count
             for row in range(50)
         ]
-        assert placeable(request, room, NO_NUMA[:50]).tolist() == slow
-        placed = place(request, room, NO_NUMA[:50], BINPACK)
+        assert placeable(request, room, Wiring(NO_NUMA[:50])).tolist() == slow
+        placed = place(request, room, Wiring(NO_NUMA[:50]), BINPACK)
         assert placed.ok.tolist() == slow
         assert (placed.chosen[0].sum(axis=1)[placed.ok] == ask.count).all()
 
@@ -140,9 +141,9 @@ def test_pods_of_several_containers_stay_within_cards() -> None:
     missed = possible = 0
     for _ in range(60):
         room, request = random_room(rng, 12), random_pod(rng)
-        ok = placeable(request, room, NO_NUMA[:12])
+        ok = placeable(request, room, Wiring(NO_NUMA[:12]))
         for order in (BINPACK, SPREAD):
-            placed = place(request, room, NO_NUMA[:12], order)
+            placed = place(request, room, Wiring(NO_NUMA[:12]), order)
             assert placed.ok.tolist() == ok.tolist()
             for row in np.flatnonzero(placed.ok).tolist():
                 chosen = [tuple(np.flatnonzero(mask[row]).tolist()) for mask in placed.chosen]
@@ -171,7 +172,7 @@ def test_orders_choose_full_or_empty_cards_and_low_positions() -> None:
 
     def cards(order: str, count: int) -> list[int]:
         wanted = replace(request, asks=(replace(ask, count=count),))
-        return np.flatnonzero(place(wanted, room, NO_NUMA[:1], order).chosen[0][0]).tolist()
+        return np.flatnonzero(place(wanted, room, Wiring(NO_NUMA[:1]), order).chosen[0][0]).tolist()
 
     assert cards(BINPACK, 1) == [1]
     assert cards(SPREAD, 1) == [0]
@@ -185,7 +186,7 @@ def test_cards_of_a_container_on_one_numa_node() -> None:
     request = CardRequest((ask,), numa=True)
     for _ in range(30):
         room, numa = random_room(rng, 20), rng.integers(0, 3, (20, CARDS))
-        placed = place(request, room, numa, BINPACK)
+        placed = place(request, room, Wiring(numa), BINPACK)
         for row in range(20):
             fitting = [at for at, card in enumerate(cards_at(room, row)) if takes(ask, card)]
             groups = [sum(numa[row, at] == node for at in fitting) for node in range(3)]
@@ -211,7 +212,7 @@ def empty_room(*memory: int) -> Room:
 def chosen_for(room: Room, *asks: ContainerAsk) -> list[list[int]]:
     """Cards of each ask on the one node of *room*; empty lists where the pod doesn't fit."""
     numa = np.full(room.memory.shape, -1, np.int64)
-    placed = place(CardRequest(asks), room, numa, BINPACK)
+    placed = place(CardRequest(asks), room, Wiring(numa), BINPACK)
     if not placed.ok[0]:
         return [[] for _ in asks]
     return [np.flatnonzero(mask[0]).tolist() for mask in placed.chosen]

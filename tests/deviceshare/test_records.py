@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,24 +10,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.deviceshare.cards import container, hami, make_node, make_pod
-from volcano_py.plugins.deviceshare.asks import Role, card_request
-from volcano_py.plugins.deviceshare.records import (
-    FAMILIES,
-    RecordError,
-    annotations_for,
-    decode,
-    encode,
-    holds_of,
-    slices_of,
-)
+from volcano_py.plugins.deviceshare.asks import Role
+from volcano_py.plugins.deviceshare.backends.nvidia import NVIDIA
+from volcano_py.plugins.deviceshare.holdings import slices_of
+from volcano_py.plugins.deviceshare.reading import card_request
+from volcano_py.plugins.deviceshare.records import RecordError, annotations_for, decode
 from volcano_py.plugins.deviceshare.register import cards_of
+from volcano_py.plugins.deviceshare.slices import holds_of
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
-from volcano_py.scheduler.model.cards import CardHold, Slice
+from volcano_py.scheduler.model.cards import CardHold, CardSpec, Slice
 from volcano_py.scheduler.model.kube.objects import Pod
 
 CARDS = cards_of(make_node(**{"hami.io/node-nvidia-register": hami(*[10000] * 4)}))
+FAMILIES = NVIDIA.families
 INIT = "hami.io/vgpu-devices-allocated"
 IDS = "volcano.sh/vgpu-ids-new"
+
+
+def cards_in(family: str) -> list[CardSpec]:
+    return [replace(card, family=family) for card in CARDS]
+
+
+def encoded(pod: Pod, slices: list[Slice], family: str) -> str:
+    notes = annotations_for(pod, slices, "n1", cards_in(family), 0.0)
+    return notes[FAMILIES[family].keys.allocated]
+
 
 counts = st.lists(st.integers(0, 2), min_size=1, max_size=3)
 
@@ -49,7 +57,7 @@ def test_what_is_written_is_read_back(
         for ask in request.asks
         for at in range(ask.count)
     ]
-    notes = annotations_for(pod, slices, "n1", family, 12.9)
+    notes = annotations_for(pod, slices, "n1", cards_in(family), 12.9)
     keys = FAMILIES[family].keys
     assert notes[keys.node] == "n1"
     assert notes[keys.time] == "12"
@@ -66,8 +74,8 @@ def test_every_container_has_a_segment() -> None:
         container("a"), container("b", gpu=1), init=(container("i"), container("s", sidecar=True, gpu=1))
     )
     slices = [Slice("s", 0, "GPU-0", 5, 0), Slice("b", 1, "GPU-1", 6, 50)]
-    assert encode(pod, slices, "hami.io") == ";GPU-0,NVIDIA,5,0:;;GPU-1,NVIDIA,6,50:;"
-    assert encode(pod, slices, "volcano.sh") == ";GPU-1,NVIDIA,6,50:;GPU-0,NVIDIA,5,0:"
+    assert encoded(pod, slices, "hami.io") == ";GPU-0,NVIDIA,5,0:;;GPU-1,NVIDIA,6,50:;"
+    assert encoded(pod, slices, "volcano.sh") == ";GPU-1,NVIDIA,6,50:;GPU-0,NVIDIA,5,0:"
 
 
 def read(text: str, pod: Pod, key: str) -> list[tuple[str, str]]:
@@ -113,7 +121,7 @@ def test_holds_weigh_init_containers_in() -> None:
         Slice("a", 0, "", 40, 20),
         Slice("a", 1, "", 7, 0),
     ]
-    assert holds_of(slices, roles) == (CardHold(0, 100, 25, 2), CardHold(1, 7, 0, 1))
+    assert holds_of(slices, roles, {}, 0) == (CardHold(0, 100, 25, 2), CardHold(1, 7, 0, 1))
 
 
 def test_two_containers_on_one_card_are_both_booked() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 
 from tests.clusters import node
 from tests.deviceshare.cards import card_engine, card_node
-from volcano_py.plugins.deviceshare.asks import ANY_CARD
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.room import Room, room_of
 from volcano_py.scheduler.model.cards import CardChoice, CardHold
@@ -21,7 +20,7 @@ def test_leaving_serves_the_future_and_promises_wait_for_it() -> None:
     row = state.nodes.index["n1"]
 
     def free(*, future: bool) -> tuple[int, int, int, int]:
-        room = room_of(state.cards, CardFacts(state), ANY_CARD, np.array([row], np.int32), future=future)
+        room = room_of(state.cards, CardFacts(state), None, np.array([row], np.int32), future=future)
         return tuple(int(x[0, 0]) for x in (room.memory, room.cores, room.slots, room.tenants))  # type: ignore[return-value]
 
     state.cards.book("used", row, choice(600, 50), 1)
@@ -48,6 +47,6 @@ def test_nodes_beyond_the_card_table_have_no_cards() -> None:
     state = card_engine(card_node("n1", 1000), *plain).state
     rows = state.nodes.order
     assert state.cards.rows < len(rows)
-    room: Room = room_of(state.cards, CardFacts(state), ANY_CARD, rows, future=False)
+    room: Room = room_of(state.cards, CardFacts(state), None, rows, future=False)
     assert room.usable.any(axis=1).sum() == 1
     assert room.usable[rows.tolist().index(state.nodes.index["n1"])].all()

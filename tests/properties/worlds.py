@@ -130,8 +130,10 @@ class World:
         if decision.slices:
             decoded = decode(pod)
             assert isinstance(decoded, Pod)
+            state = self.engine.state
+            cards = state.cards.specs[state.nodes.index[decision.node]]
             run["metadata"]["annotations"] |= annotations_for(
-                decoded, decision.slices, decision.node, "hami.io", float(self.now)
+                decoded, decision.slices, decision.node, cards, float(self.now)
             )
         return run
 

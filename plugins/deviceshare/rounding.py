@@ -1,0 +1,50 @@
+"""What an ask becomes where the hardware cuts cards into parts of fixed sizes, and what people are told.
+
+Only asks for one chip are known before a card is chosen. Neighbours: ``backend.Chip``, ``needs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk
+from volcano_py.plugins.deviceshare.backend import Chip
+from volcano_py.plugins.deviceshare.catalogue import Catalogue
+from volcano_py.plugins.deviceshare.needs import part_of
+from volcano_py.scheduler.model.kube.errors import Problem
+
+_FIELD = "spec.containers"
+
+
+def cut_asks(request: CardRequest, catalogue: Catalogue) -> Sequence[ContainerAsk]:
+    """The asks of *request* as parts of its chip; as they are where there is none."""
+    chip = _chip(request, catalogue)
+    if chip is None:
+        return request.asks
+    cut = []
+    for ask in request.asks:
+        part = part_of(chip, ask) or chip.whole
+        cut.append(replace(ask, memory_mib=part.memory_mib, percent=0, cores=part.cores))
+    return cut
+
+
+def told_rounding(request: CardRequest, catalogue: Catalogue) -> Iterator[Problem]:
+    """What is given instead of what was asked."""
+    chip = _chip(request, catalogue)
+    if chip is None:
+        return
+    for ask in request.asks:
+        part = part_of(chip, ask)
+        if part is not None and ask.memory_mib and part.memory_mib != ask.memory_mib:
+            given = f"template {part.name} of {part.memory_mib}Mi" if part.name else "a whole card"
+            message = f"container {ask.container} asks {ask.memory_mib}Mi and gets {given}"
+            yield Problem(_FIELD, message)
+
+
+def _chip(request: CardRequest, catalogue: Catalogue) -> Chip | None:
+    """The one chip that *request* asks parts of."""
+    vendors = request.selection.vendors
+    if request.soft or len(vendors) != 1:
+        return None
+    return catalogue.backends[vendors[0]].chip
