@@ -340,7 +340,24 @@ def queue_claims(state: ClusterState) -> Claims:
                 used[list(queue.path)] = True
     levels, total = queue_levels(state), state.total()
     held = guarantees(levels, queues.guarantee, total)
-    return Claims(levels, total, queues.weight, held, queues.capability, lends, used)
+    most = _most(state, levels)
+    return Claims(levels, total, queues.weight, held, queues.capability, lends, used, most)
+
+
+def _most(state: ClusterState, levels: Levels) -> Ints:
+    """(Q, R) the most that each queue can use: a closed one starts nothing, so it needs what it holds.
+
+    An inner queue can use what those below it can.
+    """
+    queues = state.queues
+    shut = np.zeros(len(queues.weight), np.bool_)
+    for queue in queues.live():
+        shut[queue.row] = queue.leaf and not queue.open
+    most = np.where(shut[:, None], queues.allocated + queues.pipelined, UNLIMITED)
+    for parent, rows in reversed(levels):
+        if parent >= 0 and shut[rows].all():
+            shut[parent], most[parent] = True, most[rows].sum(axis=0)
+    return most
 
 
 def in_use(state: ClusterState, queue: Queue) -> bool:

@@ -32,6 +32,7 @@ class Claims:
         capability: (Q, R) hard cap, ``UNLIMITED`` where none.
         lends: (Q,) the idle part of the guarantee may be borrowed.
         in_use: (Q,) has, or has below it, an unfinished job.
+        most: (Q, R) the most that it can use: what it holds where it is closed, else ``UNLIMITED``.
     """
 
     levels: Levels
@@ -41,6 +42,7 @@ class Claims:
     capability: Ints
     lends: Mask
     in_use: Mask
+    most: Ints
 
     @property
     def divisible(self) -> Mask:
@@ -134,7 +136,8 @@ def reach(claims: Claims, *, lent: bool) -> tuple[Ints, Ints]:
         lent: whether guarantees that are lent count as free (they do for interruptible work).
 
     Returns:
-        real: (Q, R) cap, and what others' guarantees leave of the parent's reach (of the cluster).
+        real: (Q, R) cap, what others' guarantees leave of the parent's reach (of the cluster), and the most
+            that it can use; its guarantee in any case.
         limit: (Q, R) the same where some guarantee is held or a cap is set, else ``UNLIMITED``: nodes,
             not queues, bound who is alone.
     """
@@ -149,7 +152,7 @@ def reach(claims: Claims, *, lent: bool) -> tuple[Ints, Ints]:
         left = np.where(others > 0, np.maximum(pool - others, own), pool)
         real[rows] = np.minimum(claims.capability[rows], left)
         limit[rows] = np.where((others > 0) & known, real[rows], claims.capability[rows])
-    return real, limit
+    return np.minimum(real, np.maximum(claims.most, claims.guarantee)), limit
 
 
 def proportional_deserved(claims: Claims, real: Ints, request: Ints) -> Ints:

@@ -128,6 +128,7 @@ def claims(
     cap: list[int] | None = None,
     lends: list[bool] | None = None,
     in_use: list[bool] | None = None,
+    most: list[int] | None = None,
 ) -> Claims:
     """Claims on CPU alone; the cluster has no memory and uncounted pods."""
     count = len(weight)
@@ -147,6 +148,7 @@ def claims(
         column(cap, UNLIMITED),
         np.array(lends or [False] * count),
         np.array(in_use or [True] * count),
+        column(most, UNLIMITED),
     )
 
 
@@ -206,6 +208,16 @@ def test_unused_queues_dilute_nobody_but_keep_their_min() -> None:
     three = claims([(-1, [0, 1, 2])], 20, weight=[1, 1, 9], guarantee=[0, 0, 4], in_use=[True, True, False])
     real, _ = reach(three, lent=False)
     assert cpu(proportional_entitlement(three, real)) == [8, 8, 4]
+
+
+def test_who_can_use_little_leaves_the_rest_to_others() -> None:
+    three = claims([(-1, [0, 1, 2])], 21, weight=[1, 1, 1], guarantee=[0, 3, 0], most=[UNLIMITED, 0, 2])
+    real, limit = reach(three, lent=False)
+    assert cpu(proportional_entitlement(three, real)) == [16, 3, 2]
+    assert cpu(limit)[2] == 18, "what a queue may reach once it opens is another matter"
+    deserved = np.full_like(three.guarantee, -1)
+    deserved[2, CPU] = 9
+    assert cpu(stated_entitlement(three, real, deserved)) == [16, 3, 2]
 
 
 def test_children_share_their_parents_entitlement() -> None:

@@ -47,6 +47,20 @@ def test_deserved_follows_what_is_asked_and_entitlement_does_not() -> None:
     assert owed(session, "b") == (4_000, 10_000)
 
 
+@pytest.mark.parametrize("state", ["Closed", "Closing"])
+def test_a_closed_queue_is_owed_what_it_holds_however_much_waits_in_it(state: str) -> None:
+    shut: Document = {"status": {"state": state}}
+    session = cluster(
+        queue("a"), queue("up"), queue("b", parent="up") | shut, queue("c", parent="up") | shut,
+        group("x", queue="a"), *many("x", 30, on=""),
+        group("y", queue="b"), *many("y", 9, on=""),
+        group("z", queue="c"), *many("z", 2), *many("z", 9, on="", first=2),
+    )  # fmt: skip
+    assert owed(session, "a") == (18_000, 18_000)
+    assert owed(session, "b") == (0, 0)
+    assert owed(session, "c") == owed(session, "up") == (2_000, 2_000)
+
+
 def test_room_counts_pods_under_max_and_says_what_is_over() -> None:
     session = cluster(
         queue("a", max={"cpu": "18"}), group("x", queue="a"), *many("x", 8), pod("x-9", "x", "6"),
