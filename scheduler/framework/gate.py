@@ -199,8 +199,9 @@ def _minimum(job: Job) -> Ints:
 def _still_asks(job: Job) -> bool:
     """Members are still to come: not admitted long enough to run, pods waiting, or pods not made yet.
 
-    A group whose members have partly finished asks for nothing more, nor does one that is held.
+    A group whose members have partly finished asks for nothing more, nor does one that is held, or whose pods
+    somebody has deleted: if others are made in their stead, they count from then on.
     """
-    if job.held:
+    if job.held or job.emptied:
         return False
     return job.phase == INQUEUE or bool(job.pending) or job.allocated() >= job.min_member

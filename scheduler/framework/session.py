@@ -190,6 +190,7 @@ class Session:
 
     def admit(self, job: Job) -> None:
         """Let *job* through the gate."""
+        job.emptied = False
         self.state.set_phase(job, INQUEUE)
         for entry in self.points.job_enqueued:
             entry.call(job)

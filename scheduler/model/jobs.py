@@ -25,7 +25,7 @@ _SUCCEEDED: Final = int(Status.SUCCEEDED)
 _OF_GROUP: Final = (
     *("group", "queue_name", "queue", "min_member", "min_task_member", "priority", "priority_class"),
     *("created", "phase", "min_resources", "interruptible", "min_run_s", "said", "told", "started"),
-    *("held", "boost"),
+    *("held", "boost", "emptied"),
 )
 """Attributes of a job that its PodGroup, or the engine on its behalf, has set."""
 
@@ -58,6 +58,7 @@ class Job:
         held: nothing of it starts until somebody releases it.
         boost: goes before jobs of its queue with a lower one, whatever their priority.
         started: has been admitted and run before (lost a member since, if below its minimum).
+        emptied: since it was admitted it had pods, and all of them are gone.
     """
 
     row: int
@@ -88,6 +89,7 @@ class Job:
     held: bool = False
     boost: int = 0
     started: bool = False
+    emptied: bool = False
 
     def forget_group(self) -> None:
         """Its PodGroup is gone: what that said no longer holds, as if only its pods had ever been seen."""

@@ -162,6 +162,7 @@ class PodIntake:
         state.tasks.drop(task)
         if job is not None:
             job.tasks.discard(task)
+            job.emptied = not job.tasks
             state.jobs.changed.add(job.row)
             if job.group is None and not job.tasks:
                 state.forget_job(job)
@@ -293,6 +294,7 @@ class PodIntake:
         if job is not None:
             tasks.job[task] = job.row
             job.tasks.add(task)
+            job.emptied = False
         self._stand(task, (status, state.nodes.row(pod.spec.node_name) if pod.spec.node_name else NOWHERE))
         self.resolve(task, job)
         return task

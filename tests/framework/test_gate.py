@@ -83,6 +83,33 @@ def test_the_books_equal_a_recount(seed: int) -> None:
         assert amounts(kept) == amounts(fresh), f"seed {seed}, turn {turn}"
 
 
+def test_a_group_whose_pods_were_deleted_asks_for_nothing_until_it_has_pods_again() -> None:
+    """Admitted groups wait for pods that are still to be made; of one left behind nothing is to come."""
+    made = engine(
+        node("n", "2"), group("g", 2, minResources={"cpu": "4"}), group("new", phase="Pending"), config=CONFIG
+    )
+    books, _ = refreshed(made, 0.0)
+    assert books.coming_total[0] == 4000, "its pods are not made yet"
+    for name in ("g-0", "g-1"):
+        made.apply(pod(name, "g", "2"))
+    assert books.coming_total[0] == 4000
+    for name in ("g-0", "g-1"):
+        made.delete("Pod", f"ml/{name}")
+    books, fresh = refreshed(made, 1.0)
+    assert books.coming_total[0] == fresh.coming_total[0] == 0
+    made.apply(pod("g-0", "g", "2"))
+    assert refreshed(made, 2.0)[0].coming_total[0] == 4000
+
+
+def test_who_is_admitted_anew_counts_though_its_pods_are_gone() -> None:
+    made = engine(node("n", "4"), group("g", 2, minResources={"cpu": "4"}), config=CONFIG)
+    made.apply(pod("g-0", "g", "2"))
+    made.delete("Pod", "ml/g-0")
+    made.apply(group("g", 2, phase="Pending", minResources={"cpu": "4"}))
+    made.cycle(1.0)
+    assert refreshed(made, 2.0)[0].coming_total[0] == 4000
+
+
 def test_an_ancestor_counts_what_comes_below_it() -> None:
     made = engine(
         node("n"),
