@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.shim.harness import FAMILIES, INVALID_VALUE, OUT_OF_MEMORY, WAYS, Probe, Slice, one_slice
-from tests.shim.stub.state import MIB, Card
+from tests.shim.stub import build
+from tests.shim.stub.state import MIB, Card, Clock
 
 
 @pytest.fixture
@@ -105,3 +106,19 @@ def test_launches_keep_the_card_for_their_waves(bare: Slice, probe: Probe) -> No
     assert probe.code(f"launch cuLaunchKernel 2000 {sms} 3") == 0
     assert probe.code(f"launch cuLaunchKernel_ptsz 1000 {sms + 1} 1") == 0
     assert bare.driver.container("pod").busy_ns[1] == 8_000_000
+
+
+def test_the_jumping_clock_makes_a_busy_card_of_ten_seconds_in_a_moment(bare: Slice, tmp_path: Path) -> None:
+    with Clock(tmp_path / "clock") as clock:
+        changes = {"LD_PRELOAD": str(build.build() / "libclock.so"), "STUB_CLOCK": str(clock.path)}
+        told = bare.run([build.build() / "spin", "cuLaunchKernel", "1000", "108", "10", "sync"], changes)
+        launches, busy, elapsed = map(int, told.split())
+    assert launches == pytest.approx(10000, abs=20)
+    assert elapsed == pytest.approx(busy, rel=0.001)
+
+
+def test_a_storm_ends_with_nothing_held(bare: Slice) -> None:
+    told = bare.run([build.build() / "storm", "7", "3", "300", "40", "2"]).split()
+    assert told[:2] == ["ready", "done"]
+    assert int(told[2]) > 100
+    assert bare.held(0) == bare.held(1) == 0

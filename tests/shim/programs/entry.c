@@ -1,6 +1,7 @@
 #include "entry.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static void *find(const char *symbol) {
 	return dlsym(library(symbol), symbol);
 }
 
-void *entry_find(const char *symbol) {
+static void *find_once(const char *symbol) {
 	static struct {
 		char symbol[96];
 		void *found;
@@ -114,6 +115,14 @@ void *entry_find(const char *symbol) {
 		snprintf(known[count].symbol, sizeof known[count].symbol, "%s", symbol);
 		known[count++].found = found;
 	}
+	return found;
+}
+
+void *entry_find(const char *symbol) {
+	static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+	pthread_mutex_lock(&guard);
+	void *found = find_once(symbol);
+	pthread_mutex_unlock(&guard);
 	return found;
 }
 

@@ -5,8 +5,8 @@
 
 #define WIDTH 4096u
 
-static int device;
-static address pool;
+static _Thread_local int device;
+static _Thread_local address pool;
 
 static int take_alloc(address *held, uint64_t bytes) {
 	return CALL("cuMemAlloc_v2", (address *, size_t), held, bytes);
@@ -117,9 +117,8 @@ static int give_async_ptsz(address held, uint64_t bytes) {
 	return settle(CALL("cuMemFreeAsync_ptsz", (address, void *), held, NULL), "cuStreamSynchronize_ptsz");
 }
 
-int family_pool(int of) {
-	struct pool_prop prop = {.type = 1, .location = {AT_DEVICE, of}};
-	device = of;
+static int make_pool(void) {
+	struct pool_prop prop = {.type = 1, .location = {AT_DEVICE, device}};
 	return CALL("cuMemPoolCreate", (address *, const struct pool_prop *), &pool, &prop);
 }
 
@@ -128,14 +127,14 @@ void family_device(int of) {
 }
 
 static int take_pool(address *held, uint64_t bytes) {
-	if (pool == 0 && family_pool(device) != CU_OK) {
+	if (pool == 0 && make_pool() != CU_OK) {
 		return CU_INVALID_VALUE;
 	}
 	return CALL("cuMemAllocFromPoolAsync", (address *, size_t, address, void *), held, bytes, pool, NULL);
 }
 
 static int take_pool_ptsz(address *held, uint64_t bytes) {
-	if (pool == 0 && family_pool(device) != CU_OK) {
+	if (pool == 0 && make_pool() != CU_OK) {
 		return CU_INVALID_VALUE;
 	}
 	return CALL("cuMemAllocFromPoolAsync_ptsz", (address *, size_t, address, void *), held, bytes, pool, NULL);

@@ -17,8 +17,7 @@ const struct family *family_of(const char *name);
 /* The names, NULL-ended. */
 extern const struct family families[];
 
-/* A pool of the current device's card that later "pool" takes use; its result is the driver's. */
-int family_pool(int device);
+/* The device of this thread's later takes; 0 at first. */
 void family_device(int device);
 
 #endif

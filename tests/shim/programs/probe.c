@@ -9,18 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "families.h"
+#include "probe.h"
 
 #define HELD 4096
 
-static struct held {
-	char name[32];
-	const struct family *family;
-	address at;
-	uint64_t bytes;
-} things[HELD];
+static struct held things[HELD];
 
-static struct held *thing(const char *name, int make) {
+struct held *thing(const char *name, int make) {
 	struct held *unused = NULL;
 	for (int i = 0; i < HELD; i++) {
 		if (strcmp(things[i].name, name) == 0) {
@@ -69,7 +64,7 @@ static void give(char **word) {
 	printf("%d\n", rc);
 }
 
-/* again NAME BYTES FAMILY: gives what was given before, or never taken */
+/* give_address FAMILY ADDRESS BYTES: gives what was given before, or never taken */
 static void give_address(char **word) {
 	printf("%d\n", family_of(word[1])->give(strtoull(word[2], NULL, 10), strtoull(word[3], NULL, 10)));
 }
@@ -204,11 +199,19 @@ static void become_child(char **word) {
 	printf("%d\n", (int)getpid());
 }
 
-static const struct command {
-	const char *name;
-	void (*run)(char **word);
-	int words;
-} commands[] = {
+/* forget: a context's end was the end of all that has a name */
+static void forget(char **word) {
+	(void)word;
+	memset(things, 0, sizeof things);
+	printf("0\n");
+}
+
+static void synchronize(char **word) {
+	(void)word;
+	printf("%d\n", CALL("cuCtxSynchronize", (void)));
+}
+
+static const struct command commands[] = {
     {"take", take, 4},
     {"give", give, 2},
     {"give_address", give_address, 4},
@@ -225,7 +228,17 @@ static const struct command {
     {"whose", whose, 2},
     {"fork", fork_child, 2},
     {"child", become_child, 1},
+    {"forget", forget, 1},
+    {"device_sync", synchronize, 1},
+    {NULL, NULL, 0},
 };
+
+static const struct command *command_of(const struct command *list, const char *name) {
+	while (list->name != NULL && strcmp(list->name, name) != 0) {
+		list++;
+	}
+	return list->name != NULL ? list : NULL;
+}
 
 static void obey(char *line) {
 	char *word[8] = {NULL}, *rest = NULL;
@@ -233,11 +246,13 @@ static void obey(char *line) {
 	for (char *at = strtok_r(line, " \n", &rest); at != NULL && count < 7; at = strtok_r(NULL, " \n", &rest)) {
 		word[count++] = at;
 	}
-	for (size_t i = 0; count > 0 && i < sizeof commands / sizeof commands[0]; i++) {
-		if (strcmp(commands[i].name, word[0]) == 0 && count >= commands[i].words) {
-			commands[i].run(word);
-			return;
-		}
+	const struct command *command = count == 0 ? NULL : command_of(commands, word[0]);
+	if (command == NULL && count > 0) {
+		command = command_of(memory_commands, word[0]);
+	}
+	if (command != NULL && count >= command->words) {
+		command->run(word);
+		return;
 	}
 	printf("no command\n");
 }

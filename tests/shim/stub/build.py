@@ -23,11 +23,14 @@ NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")
 LIBRARIES = {
     "libcuda.so.1": (*BOOKS, "objects.c", *(f"cuda_{part}.c" for part in CUDA)),
     "libnvidia-ml.so.1": (*BOOKS, *NVML),
+    "libclock.so": ("clock.c",),
 }
 """Each library's sources; headers are every library's."""
 
 COMMANDS = {
-    "probe": ("probe.c", "families.c", "entry.c"),
+    "probe": ("probe.c", "probe_memory.c", "families.c", "entry.c"),
+    "spin": ("spin.c", "entry.c"),
+    "storm": ("storm.c", "families.c", "entry.c"),
 }
 """Each program's sources. Built twice: ``NAME`` looks the driver up, ``NAME-linked`` is linked to it."""
 
@@ -89,9 +92,9 @@ def _build_libraries(output: Path) -> None:
     for library, names in LIBRARIES.items():
         sources = [SOURCES / name for name in names]
         if is_stale(output / library, sources + shared):
-            # Versioned as a library of its own name, so that dlvsym has something to find.
-            flags = ("-shared", f"-Wl,-soname,{library}", "-Wl,--default-symver")
-            compile_to(output / library, sources, *flags)
+            # A driver is versioned by its own name, so that dlvsym has something to find.
+            versioned = ("-Wl,--default-symver",) if library.endswith(".so.1") else ()
+            compile_to(output / library, sources, "-shared", f"-Wl,-soname,{library}", *versioned)
 
 
 def _build_programs(output: Path) -> None:

@@ -130,3 +130,22 @@ class DriverState(ctypes.Structure):
         ("slot", SlotState * SLOTS),
         ("timeline", TimelineState * TIMELINES),
     )
+
+
+CLOCK_THREADS = 256
+
+
+class ClockThread(ctypes.Structure):
+    _fields_ = (("pid", I32), ("padding", I32), ("wake_ns", U64))
+
+
+class ClockState(ctypes.Structure):
+    """What clock.c shares."""
+
+    _fields_ = (
+        ("lock", U8 * 64),
+        ("now_ns", U64),
+        ("jumps", U32),
+        ("padding", U32),
+        ("thread", ClockThread * CLOCK_THREADS),
+    )

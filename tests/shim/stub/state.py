@@ -209,6 +209,35 @@ class Fault:
         return calls
 
 
+class Clock:
+    """A clock for programs that jumps when all of them sleep (clock.c). Use it as a context manager."""
+
+    def __init__(self, path: Path, *, start_s: int = 1000) -> None:
+        self.path = path
+        with path.open("wb") as file:
+            file.truncate(ctypes.sizeof(layout.ClockState))
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), ctypes.sizeof(layout.ClockState))
+        self.raw = layout.ClockState.from_buffer(self._map)
+        self.raw.now_ns = start_s * 10**9
+        _make_lock(self.raw)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del self.raw
+        self._map.close()
+
+    @property
+    def now_ns(self) -> int:
+        """What programs read now."""
+        now: int = self.raw.now_ns
+        return now
+
+
 def card_uuid(index: int) -> str:
     """The UUID of the *index*-th card when none is given."""
     return f"GPU-{index:08x}-5712-4b6e-9d1c-{index:012x}"
@@ -243,7 +272,7 @@ def _write_container(raw: layout.ContainerState, container: Container) -> None:
         raw.limit_bytes[card] = limit * MIB
 
 
-def _make_lock(raw: DriverState) -> None:
+def _make_lock(raw: DriverState | layout.ClockState) -> None:
     """A mutex that processes share and that outlives its owner (PTHREAD_PROCESS_SHARED, _MUTEX_ROBUST)."""
     libc = ctypes.CDLL(None)
     attributes = ctypes.create_string_buffer(64)
