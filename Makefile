@@ -15,13 +15,14 @@ STAMP := $(VENV)/.installed
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
 PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*/*.py),-p benchmarks)
 
-.PHONY: help setup controlplane lock test test-long lint format typecheck contracts crds demo playground bench bench-e2e clean
+.PHONY: help setup shim controlplane lock test test-long lint format typecheck contracts crds demo playground bench bench-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## make .venv/ with every locked dependency and volcano-py itself
-	@:
+setup: $(STAMP) ## make .venv/ with every locked dependency and volcano-py itself; the quota library where there is a C compiler
+	@if command -v $(or $(SHIM_CC),gcc) >/dev/null; then $(MAKE) shim; \
+	  else echo "no C compiler ($(or $(SHIM_CC),gcc)): the quota library is not built" >&2; fi
 
 # The room list is part of the stamp: a new top-level room needs a new editable install.
 $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
@@ -35,6 +36,11 @@ $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+shim: ## the quota library, build/shim/libvgpu.so (needs gcc or another C compiler: SHIM_CC=clang)
+	@command -v $(or $(SHIM_CC),gcc) >/dev/null \
+	  || { echo "no C compiler ($(or $(SHIM_CC),gcc)): the quota library is not built. On Debian or Ubuntu: apt-get install gcc libc6-dev" >&2; exit 1; }
+	@$(MAKE) -f shim/lib/shim.mk SHIM_PYTHON=$(PYTHON)
+
 controlplane: ## etcd and a real kube-apiserver for the tests, in a cache folder
 	@tests/controlplane/build.sh
 
@@ -45,10 +51,10 @@ lock: ## resolve pyproject.toml anew and write requirements.lock
 	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev,agent]'; \
 	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip > requirements.lock
 
-test: setup controlplane lint typecheck contracts ## lint, types, import contracts, and the fast tests
+test: setup shim controlplane lint typecheck contracts ## lint, types, import contracts, and the fast tests
 	@$(BIN)/python -m pytest -q
 
-test-long: setup controlplane ## the tests marked `long`
+test-long: setup shim controlplane ## the tests marked `long`
 	@$(BIN)/python -m pytest -q -m long
 
 lint: setup ## ruff: rules and formatting

@@ -94,7 +94,10 @@ class CardLayout(LittleEndianStructure):
         ("throttled_ns", c_uint64),
         ("launches", c_uint64),
         ("busy_ns", c_uint64),
-        ("reserved", c_uint8 * 32),
+        ("recent_ns", c_uint64),
+        ("recent_blocks", c_uint64),
+        ("contended_ns", c_uint64),
+        ("reserved", c_uint8 * 8),
         ("tokens", c_int64),
         ("refill_ns", c_uint64),
         ("sample_ns", c_uint64),
@@ -102,8 +105,7 @@ class CardLayout(LittleEndianStructure):
         ("spent_ns", c_uint64),
         ("cost", c_uint64),
         ("blocks", c_uint64),
-        ("contended", c_uint32),
-        ("reserved_end", c_uint32),
+        ("looked_ns", c_uint64),
     ]
     refused: int
     throttled_ns: int

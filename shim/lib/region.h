@@ -83,7 +83,10 @@ struct region_card {
 	_Atomic uint64_t throttled_ns; /* time that launches waited, summed over threads */
 	_Atomic uint64_t launches;     /* of processes that are gone */
 	_Atomic uint64_t busy_ns;      /* measured time of the container on the card */
-	uint8_t reserved[32];
+	_Atomic uint64_t recent_ns;    /* measured, older measurements fading */
+	_Atomic uint64_t recent_blocks; /* launched meanwhile, fading alike */
+	_Atomic uint64_t contended_ns; /* CLOCK_MONOTONIC when another container was last busy there */
+	uint8_t reserved[8];
 	_Atomic int64_t tokens;      /* GPU ns that may be spent; negative: owed */
 	_Atomic uint64_t refill_ns;  /* CLOCK_MONOTONIC of the last refill */
 	_Atomic uint64_t sample_ns;  /* CLOCK_MONOTONIC when the next measurement is due */
@@ -91,8 +94,7 @@ struct region_card {
 	_Atomic uint64_t spent_ns;   /* estimates charged since that sample */
 	_Atomic uint64_t cost;       /* estimate: GPU ns of 1024 blocks */
 	_Atomic uint64_t blocks;     /* launched since that sample */
-	_Atomic uint32_t contended;  /* another container was seen on the card */
-	uint32_t reserved_end;
+	_Atomic uint64_t looked_ns;  /* CLOCK_MONOTONIC of that sample */
 };
 
 /* A process. Who holds the lock on byte i of the file owns slot i and alone writes it. */

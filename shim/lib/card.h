@@ -1,0 +1,25 @@
+/* Which card of the region a CUDA device is. The two number their devices on their own, so the
+ * UUID decides; CUDA_VISIBLE_DEVICES in any form makes no difference. */
+#ifndef VPY_CARD_H
+#define VPY_CARD_H
+
+#include "cuda_abi.h"
+
+enum {
+	CARD_NONE = -1,    /* no context, or the driver doesn't know the device: the driver answers */
+	CARD_FOREIGN = -2, /* a device that isn't in the slice: nothing is granted */
+};
+
+/* The card of a CUDA ordinal. */
+int card_of_device(CUdevice device);
+
+/* The card of this thread's current context. */
+int card_here(void);
+
+/* The card with this UUID as NVML writes it, or CARD_FOREIGN. */
+int card_of_uuid(const char *uuid);
+
+/* The UUID of a card as the region has it, or as NVML knows it by position; "" if unknown. */
+void card_uuid(int card, char uuid[64]);
+
+#endif

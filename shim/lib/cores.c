@@ -1,0 +1,168 @@
+/* Bucket: refilled with cores/100 of the time that passes, by whoever comes by. Each launch takes an
+ * estimate, blocks x the measured time of a block. Every 100 ms one of those who launch asks NVML
+ * how long the container's processes were busy, gives the estimates of that time back and takes what
+ * was measured: so over time exactly the share is used, however wrong the estimates are. There is no
+ * thread, and nothing to do while nobody launches. */
+#define _GNU_SOURCE
+#include "cores.h"
+
+#include "card.h"
+#include "clock.h"
+#include "nvml.h"
+
+#define SAMPLE_EVERY_NS UINT64_C(100000000)
+#define REFILL_EVERY_NS UINT64_C(200000)
+#define MOST_SAVED_NS INT64_C(200000000) /* GPU time that can be saved up while idle */
+#define MOST_OWED_NS INT64_C(-60000000000)
+#define MOST_COST_NS UINT64_C(2000000000) /* of one launch, by estimate */
+#define PAUSE_LEAST_NS UINT64_C(100000)
+#define PAUSE_MOST_NS UINT64_C(5000000)
+#define CONTENDED_FOR_NS UINT64_C(3000000000) /* after another container was last seen busy */
+
+static struct region_card *card_at(int card) {
+	return &slice.region->cards[card];
+}
+
+static void add_tokens(struct region_card *card, int64_t ns) {
+	int64_t now = atomic_load(&card->tokens);
+	int64_t next;
+	do {
+		next = now + ns;
+		next = next > MOST_SAVED_NS ? MOST_SAVED_NS : next;
+		next = next < MOST_OWED_NS ? MOST_OWED_NS : next;
+	} while (!atomic_compare_exchange_weak(&card->tokens, &now, next));
+}
+
+static void refill(struct region_card *card, uint64_t now, uint32_t cores) {
+	uint64_t last = atomic_load(&card->refill_ns);
+	if (now < last + REFILL_EVERY_NS ||
+	    !atomic_compare_exchange_strong(&card->refill_ns, &last, now)) {
+		return;
+	}
+	const uint64_t passed = last == 0 ? REFILL_EVERY_NS : now - last;
+	const uint64_t most = UINT64_C(600000000000);
+	add_tokens(card, (int64_t)((passed < most ? passed : most) / 100 * cores));
+}
+
+/* The pids of the container as NVML names them. Returns false if one isn't known. */
+static bool own_pids(uint32_t *pids, uint32_t room, uint32_t *count) {
+	uint32_t high = atomic_load(&slice.region->control.slots_high);
+	high = high > REGION_SLOTS ? REGION_SLOTS : high;
+	bool complete = true;
+	*count = 0;
+	for (uint32_t i = 0; i < high && *count < room; i++) {
+		const struct region_slot *slot = &slice.region->slots[i];
+		const uint32_t pid = atomic_load(&slot->host_pid);
+		if (pid != 0) {
+			pids[(*count)++] = pid;
+		} else if (atomic_load(&slot->pid) != 0 && atomic_load(&slot->launched_ns) != 0) {
+			complete = false;
+		}
+	}
+	return complete;
+}
+
+/* Keeps the estimate of a block near what is measured; half of the past fades with each sample. */
+static void learn_cost(struct region_card *card, uint64_t measured_ns, uint64_t blocks) {
+	const uint64_t time = atomic_load(&card->recent_ns) / 2 + measured_ns;
+	const uint64_t count = atomic_load(&card->recent_blocks) / 2 + blocks;
+	atomic_store(&card->recent_ns, time);
+	atomic_store(&card->recent_blocks, count);
+	if (count != 0 && time != 0) {
+		const uint64_t cost = time / count * 1024 + time % count * 1024 / count;
+		atomic_store(&card->cost, cost != 0 ? cost : 1);
+	}
+}
+
+/* What was measured takes the place of what was thought. */
+static void correct(struct region_card *card, uint64_t measured_ns) {
+	const uint64_t thought = atomic_exchange(&card->spent_ns, 0);
+	const uint64_t blocks = atomic_exchange(&card->blocks, 0);
+	add_tokens(card, (int64_t)thought - (int64_t)measured_ns);
+	atomic_fetch_add(&card->busy_ns, measured_ns);
+	learn_cost(card, measured_ns, blocks);
+}
+
+/* Measures by process; or, where the card or the pids don't allow that, by card. */
+static void measure(int number, uint64_t now) {
+	struct region_card *card = card_at(number);
+	char uuid[64];
+	uint32_t pids[256];
+	uint32_t count;
+	struct nvml_busy busy;
+	card_uuid(number, uuid);
+	const uint64_t seen = atomic_load(&card->seen_us);
+	const uint64_t looked = atomic_exchange(&card->looked_ns, now);
+	if (own_pids(pids, 256, &count) && nvml_read_busy(uuid, pids, count, seen, &busy)) {
+		if (busy.others) {
+			atomic_store(&card->contended_ns, now);
+		}
+		if (busy.newest_us > seen) {
+			atomic_store(&card->seen_us, busy.newest_us);
+			correct(card, busy.ours_ns);
+		}
+		return;
+	}
+	const int rate = nvml_read_rate(uuid);
+	if (rate >= 0 && looked != 0) {
+		correct(card, (now - looked) / 100 * (uint64_t)(rate > 100 ? 100 : rate));
+	}
+}
+
+static void measure_if_due(int card, uint64_t now) {
+	_Atomic uint64_t *due = &card_at(card)->sample_ns;
+	uint64_t at = atomic_load_explicit(due, memory_order_relaxed);
+	if (now >= at && atomic_compare_exchange_strong(due, &at, now + SAMPLE_EVERY_NS)) {
+		measure(card, now);
+	}
+}
+
+static bool holds(int card, uint64_t now, uint32_t *cores) {
+	const struct region_limits *limits = slice_limits();
+	*cores = limits != NULL ? __atomic_load_n(&limits->devices[card].cores, __ATOMIC_RELAXED) : 0;
+	if (*cores == 0 || *cores >= 100 || limits->policy == REGION_CORES_NEVER) {
+		return false;
+	}
+	refill(card_at(card), now, *cores);
+	measure_if_due(card, now);
+	const uint64_t seen = atomic_load(&card_at(card)->contended_ns);
+	return limits->policy == REGION_CORES_ALWAYS || (seen != 0 && now - seen < CONTENDED_FOR_NS);
+}
+
+/* Time until the launch may go: 0 if now. */
+static uint64_t remaining(int card, uint64_t now) {
+	uint32_t cores;
+	const uint64_t until = atomic_load(&slice.region->control.blocked_until);
+	if (until > now) {
+		return until - now;
+	}
+	if (!holds(card, now, &cores)) {
+		return 0;
+	}
+	const int64_t tokens = atomic_load(&card_at(card)->tokens);
+	return tokens > 0 ? 0 : (uint64_t)(-tokens) / cores * 100 + PAUSE_LEAST_NS;
+}
+
+static void pay(struct region_card *card, uint64_t blocks) {
+	const uint64_t cost = atomic_load_explicit(&card->cost, memory_order_relaxed);
+	uint64_t price;
+	if (__builtin_mul_overflow(blocks, cost, &price) || price / 1024 > MOST_COST_NS) {
+		price = MOST_COST_NS * 1024;
+	}
+	atomic_fetch_sub(&card->tokens, (int64_t)(price / 1024));
+	atomic_fetch_add(&card->spent_ns, price / 1024);
+	atomic_fetch_add(&card->blocks, blocks);
+}
+
+void cores_wait(int card, uint64_t blocks) {
+	const uint64_t came = clock_ns();
+	uint64_t now = came;
+	for (uint64_t wait; (wait = remaining(card, now)) != 0; now = clock_ns()) {
+		wait = wait < PAUSE_LEAST_NS ? PAUSE_LEAST_NS : wait;
+		clock_sleep_ns(wait > PAUSE_MOST_NS ? PAUSE_MOST_NS : wait);
+	}
+	if (now != came) {
+		atomic_fetch_add(&card_at(card)->throttled_ns, now - came);
+	}
+	pay(card_at(card), blocks);
+}

@@ -1,0 +1,14 @@
+/* Symbols of loaded objects, found without asking dlsym: we are dlsym. */
+#ifndef VPY_ELF_FIND_H
+#define VPY_ELF_FIND_H
+
+#include <stdbool.h>
+
+/* Address of the function *name* in the first loaded object of the program's namespace that
+ * defines it and is not the one that contains *except*; NULL if none does. */
+void *elf_find(const char *name, const void *except);
+
+/* Whether *address* lies in a loaded object whose file name starts with *prefix*. */
+bool elf_owner_starts_with(const void *address, const char *prefix);
+
+#endif

@@ -1,0 +1,101 @@
+/* cuGetProcAddress: the driver decides which ABI the caller gets, and we answer with our function
+ * of that very ABI. Names that we have no hook for, and versions that we don't know, stay as the
+ * driver answered. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "driver.h"
+
+/* Whether this entry is the function that the driver has at *address*. */
+static bool is_at(const struct symbol *symbol, const void *address) {
+	return driver_entry(driver_id(symbol)) == address;
+}
+
+/* Where the driver's answer is no exported function: the newest ABI up to the version asked for,
+ * for the kind of default stream asked for. */
+static const struct symbol *by_version(const char *base, int version, bool per_thread) {
+	const struct symbol *best = NULL;
+	for (int i = 0; i < SYM_HOOKED; i++) {
+		const struct symbol *symbol = &symbols[i];
+		if (symbol->library == DRIVER_CUDA && strcmp(symbol->base, base) == 0 &&
+		    symbol->since <= version && symbol->per_thread == per_thread &&
+		    (best == NULL || symbol->since > best->since)) {
+			best = symbol;
+		}
+	}
+	return best;
+}
+
+static const struct symbol *by_address(const char *base, const void *address) {
+	for (int i = 0; i < SYM_HOOKED; i++) {
+		const struct symbol *symbol = &symbols[i];
+		if (symbol->library == DRIVER_CUDA && strcmp(symbol->base, base) == 0 &&
+		    is_at(symbol, address)) {
+			return symbol;
+		}
+	}
+	return NULL;
+}
+
+/* A question to the driver, to be asked again for another version. */
+struct question {
+	const char *name;
+	cuuint64_t flags;
+	fn_cuGetProcAddress first;
+	fn_cuGetProcAddress_v2 second;
+};
+
+static void *ask(const struct question *question, int version) {
+	void *function = NULL;
+	CUdriverProcAddressQueryResult status;
+	const CUresult result =
+		question->second != NULL
+			? question->second(question->name, &function, version, question->flags,
+					   &status)
+			: question->first(question->name, &function, version, question->flags);
+	return result == CUDA_SUCCESS ? function : NULL;
+}
+
+/* Our function for the driver's answer; NULL if there is none, or if the driver has a newer ABI than
+ * we know: then it answers the version that we know differently. */
+static const struct symbol *match(const struct question *question, void *answer, int version) {
+	const struct symbol *symbol = by_address(question->name, answer);
+	if (symbol != NULL) {
+		return symbol;
+	}
+	if ((question->flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0) {
+		symbol = by_version(question->name, version, true);
+	}
+	if (symbol == NULL) {
+		symbol = by_version(question->name, version, false);
+	}
+	return symbol != NULL && ask(question, symbol->since) == answer ? symbol : NULL;
+}
+
+static void replace(const struct question *question, void **function, int version) {
+	if (function != NULL && *function != NULL && question->name != NULL) {
+		const struct symbol *symbol = match(question, *function, version);
+		*function = symbol != NULL ? symbol->hook : *function;
+	}
+}
+
+CUresult hook_cuGetProcAddress(fn_cuGetProcAddress real, const char *symbol, void **pfn,
+			       int cudaVersion, cuuint64_t flags) {
+	const struct question question = {.name = symbol, .flags = flags, .first = real};
+	const CUresult result = real(symbol, pfn, cudaVersion, flags);
+	if (result == CUDA_SUCCESS) {
+		replace(&question, pfn, cudaVersion);
+	}
+	return result;
+}
+
+CUresult hook_cuGetProcAddress_v2(fn_cuGetProcAddress_v2 real, const char *symbol, void **pfn,
+				  int cudaVersion, cuuint64_t flags,
+				  CUdriverProcAddressQueryResult *symbolStatus) {
+	const struct question question = {.name = symbol, .flags = flags, .second = real};
+	const CUresult result = real(symbol, pfn, cudaVersion, flags, symbolStatus);
+	if (result == CUDA_SUCCESS) {
+		replace(&question, pfn, cudaVersion);
+	}
+	return result;
+}

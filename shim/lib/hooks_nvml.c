@@ -1,0 +1,129 @@
+/* What monitoring tools are told: the slice, and the processes in it. NVML calls are answered from
+ * the books alone, so that a tool needs no context. */
+#define _GNU_SOURCE
+#include "card.h"
+#include "driver.h"
+#include "quota.h"
+#include "report.h"
+#include "slice.h"
+
+/* The card of an NVML device; CARD_NONE for one that isn't in the slice. */
+static int card_of(nvmlDevice_t device) {
+	char uuid[96] = "";
+	const fn_nvmlDeviceGetUUID uuid_of = DRIVER(nvmlDeviceGetUUID);
+	if (uuid_of == NULL || uuid_of(device, uuid, sizeof(uuid)) != NVML_SUCCESS) {
+		return CARD_NONE;
+	}
+	const int card = card_of_uuid(uuid);
+	return card >= 0 ? card : CARD_NONE;
+}
+
+static bool has_limit(int card) {
+	return card >= 0 && quota_limit(card) != 0;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMemoryInfo(fn_nvmlDeviceGetMemoryInfo real, nvmlDevice_t device,
+					  nvmlMemory_t *memory) {
+	const nvmlReturn_t result = real(device, memory);
+	const int card = result == NVML_SUCCESS ? card_of(device) : CARD_NONE;
+	if (has_limit(card)) {
+		const struct report report = report_memory(card, memory->total, UINT64_MAX);
+		memory->total = report.total;
+		memory->free = report.free;
+		memory->used = report.total - report.free;
+	}
+	return result;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetMemoryInfo_v2(fn_nvmlDeviceGetMemoryInfo_v2 real,
+					     nvmlDevice_t device, nvmlMemory_v2_t *memory) {
+	const nvmlReturn_t result = real(device, memory);
+	const int card = result == NVML_SUCCESS ? card_of(device) : CARD_NONE;
+	if (has_limit(card)) {
+		const struct report report = report_memory(card, memory->total, UINT64_MAX);
+		memory->total = report.total;
+		memory->reserved = 0;
+		memory->free = report.free;
+		memory->used = report.total - report.free;
+	}
+	return result;
+}
+
+/* Whether a process, as NVML names it, has a slot in this region. */
+static bool is_ours(uint32_t pid) {
+	struct region *region = slice.region;
+	if (region == NULL) {
+		return false;
+	}
+	uint32_t high = atomic_load(&region->control.slots_high);
+	high = high > REGION_SLOTS ? REGION_SLOTS : high;
+	for (uint32_t i = 0; i < high; i++) {
+		if (atomic_load(&region->slots[i].pid) != 0 &&
+		    atomic_load(&region->slots[i].host_pid) == pid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A list for all processes of the card is fetched whole, then what is ours is handed on, under the
+ * caller's own size: as NVML does it, a list that is too short gets the size that it needs. */
+#define FILTERED(type, real, device, count, infos)                                                 \
+	do {                                                                                       \
+		type all[NVML_PROCESSES];                                                          \
+		unsigned int found = NVML_PROCESSES;                                               \
+		const nvmlReturn_t result = real(device, &found, all);                             \
+		if (result != NVML_SUCCESS) {                                                      \
+			return result;                                                             \
+		}                                                                                  \
+		unsigned int ours = 0;                                                             \
+		for (unsigned int i = 0; i < found; i++) {                                         \
+			if (is_ours(all[i].pid)) {                                                 \
+				all[ours++] = all[i];                                              \
+			}                                                                          \
+		}                                                                                  \
+		const bool fits = ours <= *(count);                                                \
+		for (unsigned int i = 0; fits && i < ours && (infos) != NULL; i++) {               \
+			(infos)[i] = all[i];                                                       \
+		}                                                                                  \
+		*(count) = ours;                                                                   \
+		return fits ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;                         \
+	} while (0)
+
+nvmlReturn_t hook_nvml_processes_v1(fn_nvmlDeviceGetComputeRunningProcesses real,
+				    nvmlDevice_t device, unsigned int *infoCount,
+				    nvmlProcessInfo_v1_t *infos) {
+	if (infoCount == NULL || (infos == NULL && *infoCount != 0)) {
+		return real(device, infoCount, infos);
+	}
+	FILTERED(nvmlProcessInfo_v1_t, real, device, infoCount, infos);
+}
+
+nvmlReturn_t hook_nvml_processes(fn_nvmlDeviceGetComputeRunningProcesses_v2 real,
+				 nvmlDevice_t device, unsigned int *infoCount,
+				 nvmlProcessInfo_t *infos) {
+	if (infoCount == NULL || (infos == NULL && *infoCount != 0)) {
+		return real(device, infoCount, infos);
+	}
+	FILTERED(nvmlProcessInfo_t, real, device, infoCount, infos);
+}
+
+nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(fn_nvmlDeviceGetProcessUtilization real,
+						  nvmlDevice_t device,
+						  nvmlProcessUtilizationSample_t *utilization,
+						  unsigned int *processSamplesCount,
+						  unsigned long long lastSeenTimeStamp) {
+	const nvmlReturn_t result =
+		real(device, utilization, processSamplesCount, lastSeenTimeStamp);
+	if (result != NVML_SUCCESS || utilization == NULL) {
+		return result; /* the size that it asks for has room for ours */
+	}
+	unsigned int ours = 0;
+	for (unsigned int i = 0; i < *processSamplesCount; i++) {
+		if (is_ours(utilization[i].pid)) {
+			utilization[ours++] = utilization[i];
+		}
+	}
+	*processSamplesCount = ours;
+	return result;
+}

@@ -1,0 +1,97 @@
+/* What a program is told about its card: the slice is the card. */
+#define _GNU_SOURCE
+#include "card.h"
+#include "driver.h"
+#include "overhead.h"
+#include "pools.h"
+#include "quota.h"
+#include "report.h"
+
+struct report report_memory(int card, uint64_t total, uint64_t free) {
+	struct report report = {.total = total, .free = free};
+	const uint64_t limit = card >= 0 ? quota_limit(card) : 0;
+	if (card == CARD_FOREIGN) {
+		report.free = 0;
+	} else if (limit != 0) {
+		const uint64_t used = quota_used(card);
+		report.total = limit < total ? limit : total;
+		const uint64_t rest = report.total > used ? report.total - used : 0;
+		report.free = rest < free ? rest : free;
+	}
+	return report;
+}
+
+uint64_t report_total(int card, uint64_t total) {
+	const uint64_t limit = card >= 0 ? quota_limit(card) : 0;
+	return limit != 0 && limit < total ? limit : total;
+}
+
+/* As the slice has it on the current context's card, with the books made fresh. */
+static struct report here(uint64_t total, uint64_t free) {
+	const int card = card_here();
+	if (card >= 0) {
+		pools_read(card);
+		overhead_look_if_due(card);
+	}
+	return report_memory(card, total, free);
+}
+
+/* The driver is asked with all its pointers, so that it answers for a missing one as it always
+ * does. */
+CUresult hook_cuMemGetInfo_v2(fn_cuMemGetInfo_v2 real, size_t *free, size_t *total) {
+	size_t real_free = 0;
+	size_t real_total = 0;
+	const CUresult result =
+		real(free != NULL ? &real_free : NULL, total != NULL ? &real_total : NULL);
+	if (result != CUDA_SUCCESS) {
+		return result;
+	}
+	const struct report report =
+		here(total != NULL ? real_total : UINT64_MAX, free != NULL ? real_free : UINT64_MAX);
+	if (free != NULL) {
+		*free = report.free;
+	}
+	if (total != NULL) {
+		*total = report.total;
+	}
+	return result;
+}
+
+static unsigned int narrow(uint64_t bytes) {
+	return bytes > UINT32_MAX ? UINT32_MAX : (unsigned int)bytes;
+}
+
+CUresult hook_cuMemGetInfo(fn_cuMemGetInfo real, unsigned int *free, unsigned int *total) {
+	unsigned int real_free = 0;
+	unsigned int real_total = 0;
+	const CUresult result =
+		real(free != NULL ? &real_free : NULL, total != NULL ? &real_total : NULL);
+	if (result != CUDA_SUCCESS) {
+		return result;
+	}
+	const struct report report =
+		here(total != NULL ? real_total : UINT64_MAX, free != NULL ? real_free : UINT64_MAX);
+	if (free != NULL) {
+		*free = narrow(report.free);
+	}
+	if (total != NULL) {
+		*total = narrow(report.total);
+	}
+	return result;
+}
+
+CUresult hook_cuDeviceTotalMem_v2(fn_cuDeviceTotalMem_v2 real, size_t *bytes, CUdevice dev) {
+	const CUresult result = real(bytes, dev);
+	if (result == CUDA_SUCCESS) {
+		*bytes = report_total(card_of_device(dev), *bytes);
+	}
+	return result;
+}
+
+CUresult hook_cuDeviceTotalMem(fn_cuDeviceTotalMem real, unsigned int *bytes, CUdevice dev) {
+	const CUresult result = real(bytes, dev);
+	if (result == CUDA_SUCCESS) {
+		*bytes = narrow(report_total(card_of_device(dev), *bytes));
+	}
+	return result;
+}

@@ -1,0 +1,106 @@
+/* Two kinds of records: an object by a number that is never used again (bytes, card, how many hold it),
+ * and its holds, whose `extra` is that number. A handle that was retained several times counts in
+ * its record's `bytes`. */
+#define _GNU_SOURCE
+#include "objects.h"
+
+#include "slice.h"
+
+static void put(const struct record *record) {
+	struct record old;
+	table_put(&slice_process()->table, record, &old);
+}
+
+static bool find(enum record_kind kind, uint64_t key, struct record *record) {
+	return table_find(&slice_process()->table, kind, key, record);
+}
+
+/* One hold less; without any the charge goes. Under the lock. */
+static void let_go(uint64_t number) {
+	struct record object;
+	if (!table_take(&slice_process()->table, RECORD_OBJECT, number, &object)) {
+		return;
+	}
+	object.extra--;
+	if (object.extra == 0) {
+		charge_return(&object);
+	} else {
+		put(&object);
+	}
+}
+
+/* Under the lock. */
+static void hold_number(uint64_t number, const struct hold *hold) {
+	struct record object;
+	if (!find(RECORD_OBJECT, number, &object)) {
+		return;
+	}
+	object.extra++;
+	put(&object);
+	struct record record = {.key = hold->key,
+				.bytes = hold->bytes,
+				.extra = number,
+				.kind = hold->kind,
+				.card = object.card};
+	struct record old;
+	if (hold->kind == RECORD_HANDLE && find(RECORD_HANDLE, hold->key, &old) &&
+	    old.extra == number) {
+		record.bytes = old.bytes + 1;
+	}
+	put(&record);
+}
+
+void objects_add(const struct charge *charge, uint64_t handle, uint64_t bytes) {
+	struct process *process = slice_process();
+	const struct hold hold = {.kind = RECORD_HANDLE, .key = handle, .bytes = 1};
+	struct record stale;
+	pthread_mutex_lock(&process->handles_lock);
+	if (table_take(&process->table, RECORD_HANDLE, handle, &stale)) {
+		let_go(stale.extra); /* its release went unseen */
+	}
+	const struct record object = {.key = ++process->last_object,
+				      .bytes = charge->card >= 0 ? charge->bytes : bytes,
+				      .kind = RECORD_OBJECT,
+				      .card = charge->card};
+	put(&object);
+	hold_number(object.key, &hold);
+	pthread_mutex_unlock(&process->handles_lock);
+}
+
+void objects_hold(enum record_kind kind, uint64_t key, const struct hold *hold) {
+	struct process *process = slice_process();
+	struct record holder;
+	pthread_mutex_lock(&process->handles_lock);
+	if (find(kind, key, &holder)) {
+		hold_number(holder.extra, hold);
+	}
+	pthread_mutex_unlock(&process->handles_lock);
+}
+
+bool objects_find(enum record_kind kind, uint64_t key, struct record *hold) {
+	return find(kind, key, hold);
+}
+
+bool objects_lift(enum record_kind kind, uint64_t key, struct record *lifted) {
+	struct process *process = slice_process();
+	pthread_mutex_lock(&process->handles_lock);
+	const bool known = table_take(&process->table, kind, key, lifted);
+	if (known && kind == RECORD_HANDLE && lifted->bytes > 1) {
+		struct record rest = *lifted;
+		rest.bytes--;
+		put(&rest);
+	}
+	pthread_mutex_unlock(&process->handles_lock);
+	return known;
+}
+
+void objects_drop(const struct record *lifted, CUresult result) {
+	struct process *process = slice_process();
+	pthread_mutex_lock(&process->handles_lock);
+	if (result == CUDA_SUCCESS) {
+		let_go(lifted->extra);
+	} else {
+		put(lifted);
+	}
+	pthread_mutex_unlock(&process->handles_lock);
+}

@@ -1,0 +1,141 @@
+/* Reconciles the books with NVML. Only when nothing else moves in the meantime: the books are read
+ * before and after NVML, and a look that something crossed is dropped. */
+#define _GNU_SOURCE
+#include "overhead.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "card.h"
+#include "clock.h"
+#include "nvml.h"
+#include "quota.h"
+#include "slice.h"
+#include "slot.h"
+
+#define LOOK_EVERY_NS UINT64_C(2000000000)
+#define START_PATIENCE_NS UINT64_C(200000000)
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu /* inode of the host's: PROC_PID_INIT_INO */
+
+static struct region_slot *own_slot(void) {
+	return &slice.region->slots[slice_slot()];
+}
+
+static bool is_on_host(void) {
+	return atomic_load(&own_slot()->pid_ns) == FIRST_PID_NAMESPACE;
+}
+
+static bool is_usable(int card) {
+	return card >= 0 && atomic_load(&slice.state) == SLICE_ON && slice_slot() >= 0;
+}
+
+/* The pid that is on the card now and wasn't before, if there is just one; else 0. */
+static uint32_t only_new_pid(const struct nvml_view *before, const struct nvml_view *after) {
+	uint32_t pid = 0;
+	for (uint32_t i = 0; i < after->count; i++) {
+		if (nvml_find(before, after->processes[i].pid) == NULL) {
+			if (pid != 0) {
+				return 0;
+			}
+			pid = after->processes[i].pid;
+		}
+	}
+	return pid;
+}
+
+/* How NVML names us: by our own pid where that is the host's, else by what came with our context. */
+static void learn_host_pid(const struct process *process, bool has_before) {
+	const uint32_t own = (uint32_t)getpid();
+	const bool is_new = has_before && nvml_find(&process->before, own) == NULL;
+	uint32_t pid = 0;
+	if (nvml_find(&process->view, own) != NULL && (is_on_host() || is_new)) {
+		pid = own;
+	} else if (has_before) {
+		pid = only_new_pid(&process->before, &process->view);
+	}
+	if (pid != 0 && atomic_load(&own_slot()->host_pid) == 0) {
+		atomic_store(&own_slot()->host_pid, pid);
+	}
+}
+
+int overhead_before_context(int card) {
+	char uuid[64];
+	struct process *process = slice_process();
+	if (!is_usable(card) || is_on_host() || atomic_load(&own_slot()->host_pid) != 0) {
+		return -1;
+	}
+	const int token = slot_lock(slice.path, REGION_LOCK_START, START_PATIENCE_NS);
+	card_uuid(card, uuid);
+	pthread_mutex_lock(&process->overhead_lock);
+	const bool told = token >= 0 && nvml_read_processes(uuid, &process->before);
+	pthread_mutex_unlock(&process->overhead_lock);
+	if (!told) {
+		slot_unlock(token);
+		return -1;
+	}
+	return token;
+}
+
+/* The process's word of the books: bytes and reservations being decided. */
+static uint64_t own_word(int card) {
+	return atomic_load(&slice.region->used[card][slice_slot()]);
+}
+
+/* What the process holds by NVML; false if that can't be told. */
+static bool held(struct process *process, int card, uint64_t *bytes) {
+	const nvmlProcessInfo_t *entry = nvml_find(&process->view, atomic_load(&own_slot()->host_pid));
+	if (entry != NULL) {
+		*bytes = entry->usedGpuMemory;
+		return *bytes != NVML_VALUE_NOT_AVAILABLE;
+	}
+	/* Not listed: it holds nothing, unless the books know better. */
+	*bytes = 0;
+	return (own_word(card) & REGION_BYTES_MASK) == atomic_load(&process->overhead[card]);
+}
+
+static void settle(struct process *process, int card, uint64_t word) {
+	uint64_t bytes;
+	const uint64_t before = atomic_load(&process->overhead[card]);
+	const bool told = held(process, card, &bytes);
+	if (!told || word != own_word(card) || word > REGION_BYTES_MASK) {
+		return;
+	}
+	const uint64_t asked = word - before + atomic_load(&process->imported[card]);
+	const uint64_t after = bytes > asked ? bytes - asked : 0;
+	atomic_store(&process->overhead[card], after);
+	quota_move(card, before, after);
+}
+
+static void look(int card, bool has_before) {
+	char uuid[64];
+	struct process *process = slice_process();
+	if (!is_usable(card)) {
+		return;
+	}
+	card_uuid(card, uuid);
+	pthread_mutex_lock(&process->overhead_lock);
+	const uint64_t word = own_word(card);
+	if (nvml_read_processes(uuid, &process->view)) {
+		if (atomic_load(&own_slot()->host_pid) == 0) {
+			learn_host_pid(process, has_before);
+		}
+		settle(process, card, word);
+	}
+	atomic_store(&process->overhead_due[card], clock_ns() + LOOK_EVERY_NS);
+	pthread_mutex_unlock(&process->overhead_lock);
+}
+
+void overhead_after_context(int card, int token) {
+	look(card, token >= 0);
+	slot_unlock(token);
+}
+
+void overhead_look(int card) {
+	look(card, false);
+}
+
+void overhead_look_if_due(int card) {
+	if (is_usable(card) && clock_ns() >= atomic_load(&slice_process()->overhead_due[card])) {
+		look(card, false);
+	}
+}

@@ -1,0 +1,41 @@
+/* What this process knows for itself. It lies in memory that the kernel empties in a child, so that
+ * a child, made by fork or by a bare clone, starts with nothing and takes a slot of its own. All
+ * zero is a valid beginning. */
+#ifndef VPY_PROCESS_H
+#define VPY_PROCESS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nvml.h"
+#include "region.h"
+#include "table.h"
+
+#define PROCESS_ORDINALS 64 /* CUDA devices that one process can see */
+
+struct process {
+	_Atomic uint32_t ready; /* it has a slot, or was told that there is none */
+	_Atomic uint32_t slot;  /* plus one; 0: none, nothing may be charged */
+	pthread_mutex_t starting;
+	struct table table;
+	/* CUDA ordinal to card of the region, plus one; 0: not asked yet; -1: none */
+	_Atomic int32_t cards[PROCESS_ORDINALS];
+	/* Charged on a card beyond what is in the table: contexts, modules. */
+	_Atomic uint64_t overhead[REGION_DEVICES];
+	_Atomic uint64_t overhead_due[REGION_DEVICES]; /* CLOCK_MONOTONIC ns of the next look */
+	_Atomic uint64_t imported[REGION_DEVICES]; /* held here, paid for elsewhere */
+	pthread_mutex_t overhead_lock;
+	struct nvml_view before; /* under overhead_lock: who was on the card before our context */
+	struct nvml_view view;	 /* under overhead_lock */
+	_Atomic uint32_t nvml_state;
+	_Atomic uint32_t allocations; /* since the last look at the overhead */
+	pthread_mutex_t handles_lock; /* handles, mappings, bindings of virtual memory */
+	uint64_t last_object;
+	pthread_mutex_t pools_lock; /* what pools and graphs have reserved */
+	_Atomic uint32_t pools_stale; /* a free is under way: look again when streams are done */
+	_Atomic uint32_t graphs_allocate; /* bit by card: some graph allocates on it */
+};
+
+#endif
