@@ -162,6 +162,18 @@ class Placer:
         """Whether pods placed elsewhere decide where a pod of *klass* may go."""
         return any(check.scope == Scope.CLUSTER and check.applies(klass) for check in self._checks)
 
+    def kept_off(self, klass: TaskClass) -> dict[str, int]:
+        """What pods that may be anywhere keep *klass* from, once releasing pods are gone: reason -> nodes."""
+        view = NodeView(self.state, self.state.nodes.order, future=True)
+        found: dict[str, int] = {}
+        for check in self._checks:
+            if check.scope == Scope.CLUSTER and check.resolvable and check.applies(klass):
+                refused = ~check.mask(klass, view)
+                if refused.any():
+                    there = NodeView(self.state, view.rows[refused], future=True)
+                    found[check.explain(klass, there)] = int(np.count_nonzero(refused))
+        return found
+
     def unresolvable(self, klass: TaskClass, rows: Rows32) -> Mask:
         """(n,) which of *rows* fail a check that no eviction can help."""
         view = NodeView(self.state, rows, future=True)

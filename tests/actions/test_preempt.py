@@ -277,6 +277,23 @@ def test_inside_a_job_the_more_important_pod_replaces_the_other() -> None:
     assert promised(result) == {"j-1": "n1"}
 
 
+def test_who_keeps_it_away_from_another_node_is_not_evicted_and_that_is_told() -> None:
+    """Room can be made on n2 alone, and the pod on n1 keeps the claimant from all of the zone."""
+    zone = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    alone = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [zone]}}
+    result = cluster(
+        node("n1", cpu="2", labels={"zone": "z"}),
+        node("n2", labels={"zone": "z"}),
+        *(job("low-1", LOW), pod("low-1-0", "low-1", "1", on="n1", labels={"app": "x"})),
+        *(job("low-2", LOW), pod("low-2-0", "low-2", "4", on="n2")),
+        *(group("big", priorityClassName=HIGH), pod("big-0", "big", "4", affinity=alone)),
+    ).cycle(NOW)
+    assert evicted(result) == []
+    assert "pods on other nodes are not evicted, where they are why 2 node(s) didn't" in reason(
+        result, "big-0"
+    )
+
+
 def test_ports_of_the_victim_are_thought_away() -> None:
     """Amounts would fit beside; it is the host port that is taken."""
     port = {"containerPort": 80, "hostPort": 80}

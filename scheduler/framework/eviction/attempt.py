@@ -233,4 +233,7 @@ class Attempt:
             refusal = first_refusal(self.session.points.preemptive, self.queue, need, run.firm)
             if refusal is not None:
                 return refusal.message
-        return search.offer.refusal()
+        kept_off = self.session.placer.kept_off(run.klass) if search.offer.units else {}
+        away = ", ".join(f"{nodes} {text}" for text, nodes in kept_off.items())
+        others = f"; pods on other nodes are not evicted, where they are why {away}" if away else ""
+        return search.offer.refusal() + others
