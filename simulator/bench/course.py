@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from volcano_py.simulator.bench import manifests
+from volcano_py.simulator.bench import manifests, slices
 from volcano_py.simulator.bench.manifests import Document, amounts, group, node_name, pod
 from volcano_py.simulator.bench.shapes import Shape
 
@@ -20,8 +20,10 @@ actions: "{actions}"
 tiers:
 - plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}]
 - plugins: [{{name: overcommit}}, {{name: drf}}, {{name: predicates}}, {{name: proportion}}]
-- plugins: [{{name: nodeorder}}, {{name: binpack}}]
+- plugins: [{{name: nodeorder}}, {{name: binpack}}{more}]
 """
+CARDS: Final = ", {name: deviceshare}"
+"""The plugin of shapes with cards."""
 QUEUE: Final = "bench"
 
 
@@ -54,17 +56,19 @@ class Course:
     Attributes:
         before: steps that only prepare.
         measured: steps whose cost counts.
+        more: plugins besides those that every shape has.
     """
 
     shape: Shape
     measured: tuple[Step, ...]
     before: tuple[Step, ...] = ()
     actions: str = ACTIONS
+    more: str = ""
 
     @property
     def config(self) -> str:
         """The scheduler configuration, as a file has it."""
-        return CONFIG.format(actions=self.actions)
+        return CONFIG.format(actions=self.actions, more=self.more)
 
 
 def course_of(shape: Shape) -> Course:
@@ -210,6 +214,18 @@ def _full(shape: Shape) -> Course:
     return Course(shape, (Step(tuple, refused),), before=(Step(cluster, refused),))
 
 
+def _slices(shape: Shape) -> Course:
+    """slices-8000: gangs of slices of several sizes on nodes that register cards."""
+
+    def arrive() -> Iterator[Document]:
+        yield from slices.card_nodes(shape)
+        yield manifests.queue(QUEUE)
+        for index in range(shape.jobs):
+            yield from slices.slice_job(shape, index, QUEUE)
+
+    return Course(shape, (Step(arrive, Outcome(binds=shape.pods)),), more=CARDS)
+
+
 _SPECIAL: Final[dict[str, Callable[[Shape], Course]]] = {
     "ksp-2025": _capped_queue,
     "volcano-comprehensive": _master_and_workers,
@@ -219,4 +235,5 @@ _SPECIAL: Final[dict[str, Callable[[Shape], Course]]] = {
     "kai-idle": idle_course,
     "kai-idle-100": _few_changes,
     "full-refuse": _full,
+    "slices-8000": _slices,
 }

@@ -64,6 +64,7 @@ def rows(report: Report) -> Iterable[tuple[str, ...]]:
     """The table's rows, as texts in the order of ``COLUMNS``."""
     for shape, measured in report.shapes.items():
         target = report.targets.get(shape)
+        theirs = None if target is None else target.volcano_cpu_s
         yield (
             shape,
             str(measured.decisions),
@@ -74,8 +75,8 @@ def rows(report: Report) -> Iterable[tuple[str, ...]]:
             seconds(measured.decode_cpu_s),
             f"{measured.peak_mib:.0f}",
             "" if target is None else f"{target.cpu_s:g}",
-            "" if target is None else f"{target.volcano_cpu_s:g}",
-            "" if target is None else f"{target.volcano_cpu_s / max(measured.cpu_s, 1e-6):.0f}x",
+            "" if theirs is None else f"{theirs:g}",
+            "" if theirs is None else f"{theirs / max(measured.cpu_s, 1e-6):.0f}x",
             "" if target is None else ("ok" if measured.cpu_s <= target.cpu_s else "over"),
         )
 

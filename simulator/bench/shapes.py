@@ -51,12 +51,12 @@ class Target:
     Attributes:
         cpu_s: CPU seconds it may take.
         volcano_cpu_s: what Volcano's own scheduler code took (August 2026, 2-core machine, looking at
-            a sample of 420 to 500 nodes); of a range, the lower end.
+            a sample of 420 to 500 nodes); of a range, the lower end. None where it was not measured.
         note: more about that figure.
     """
 
     cpu_s: float
-    volcano_cpu_s: float
+    volcano_cpu_s: float | None
     note: str
 
 
@@ -68,7 +68,11 @@ def read_shapes(folder: Path = BENCHMARKS) -> dict[str, Shape]:
 def read_targets(folder: Path = BENCHMARKS) -> dict[str, Target]:
     """What is expected, by shape name."""
     return {
-        row["shape"]: Target(float(row["target_cpu_s"]), float(row["volcano_cpu_s"]), row["volcano_note"])
+        row["shape"]: Target(
+            float(row["target_cpu_s"]),
+            float(row["volcano_cpu_s"]) if row["volcano_cpu_s"] else None,
+            row["volcano_note"],
+        )
         for row in _rows(folder / "targets.csv")
     }
 
