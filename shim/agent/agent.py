@@ -103,17 +103,20 @@ class Options:
 class Agent:
     """Runs on one node. Make it and :meth:`run` it in the same event loop.
 
+    Args:
+        driver: in place of NVML.
+
     Raises ``InstallError`` and ``OSError`` where the host's folders can't be used.
     """
 
-    def __init__(self, options: Options, server: Server) -> None:
+    def __init__(self, options: Options, server: Server, driver: Driver | None = None) -> None:
         self._options, self._server = options, server
         self._library = install(options.library, options.hook)
         self._slices = Slices(options.hook / "slices")
         self._slices.load()
         self._log = structlog.get_logger()
         health = Health(options.paces.quiet, options.ignored_xids)
-        self.cards = Cards(Driver(options.nvml), health, options.cut, self._cards_changed)
+        self.cards = Cards(driver or Driver(options.nvml), health, options.cut, self._cards_changed)
         self._nodes = Follower(
             server, "/api/v1/nodes", f"metadata.name={options.node}", Node, self._node_changed
         )

@@ -64,8 +64,8 @@ def settle(
             if not why:
                 # The other first: killed in between, the container's own move alone is left, and fits.
                 return [theirs, mine]
-    why = overfull(_books(placed, [mine]), rooms) or ""
-    return why or [mine]
+    alone = overfull(_books(placed, [mine]), rooms)
+    return (why or alone) if alone else [mine]
 
 
 def moved(record: Record, claim: Claim, cards: Counter[str]) -> Record:

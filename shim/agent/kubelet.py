@@ -16,7 +16,7 @@ import grpc
 import msgspec
 
 from volcano_py.shim.agent.wire import podresources_pb2 as resources
-from volcano_py.shim.agent.wire.services import LIST
+from volcano_py.shim.agent.wire.services import FRESH, LIST
 
 CHECKPOINT: Final = "kubelet_internal_checkpoint"
 _PATIENCE_S: Final = 5.0
@@ -70,13 +70,13 @@ class Ledger:
         return [each for each in self.holdings if each.resource == resource and each.ids & wanted]
 
     def held(self, resource: str, *, uid: str, namespace: str, pod: str, container: str) -> frozenset[str]:
-        """Ids that a container holds; a pod of the same name that still waits holds none."""
-        if (namespace, pod, container) in self.empty:
-            named: list[frozenset[str]] = []
-        else:
-            named = [each.ids for each in self._of(resource, container) if _named(each, namespace, pod)]
-        named += [each.ids for each in self._of(resource, container) if each.uid and each.uid == uid]
-        return frozenset().union(*named)
+        """Ids that a container holds; what is another pod's of the same name, by UID, is not among them."""
+        mine = [each.ids for each in self._of(resource, container) if each.uid and each.uid == uid]
+        if mine or (namespace, pod, container) in self.empty:
+            return frozenset().union(*mine)
+        named = [each.ids for each in self._of(resource, container) if _named(each, namespace, pod)]
+        others = [each.ids for each in self.holdings if each.uid and each.resource == resource]
+        return frozenset().union(*named).difference(*others)
 
     def _of(self, resource: str, container: str) -> Iterator[Holding]:
         return (each for each in self.holdings if each.resource == resource and each.container == container)
@@ -103,7 +103,7 @@ async def read_ledger(resources_socket: Path, plugins: Path) -> Ledger:
 
 
 async def _list(socket: Path) -> resources.ListPodResourcesResponse:
-    options = [("grpc.max_receive_message_length", _LARGEST)]
+    options = [("grpc.max_receive_message_length", _LARGEST), *FRESH]
     try:
         async with grpc.aio.insecure_channel(f"unix:{socket}", options=options) as channel:
             request = resources.ListPodResourcesRequest()

@@ -122,7 +122,8 @@ class DevicePlugin:
             resource_name=self.resource,
             options=_OPTIONS,
         )
-        async with grpc.aio.insecure_channel(f"unix:{self._folder / KUBELET}") as channel:
+        address = f"unix:{self._folder / KUBELET}"
+        async with grpc.aio.insecure_channel(address, options=services.FRESH) as channel:
             await services.REGISTER.call(channel)(request, timeout=_REGISTER_S)
 
     # -- what the kubelet calls -------------------------------------------------------------------

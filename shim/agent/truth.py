@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -53,7 +54,7 @@ def event(pod: Pod, node: str, reason: str, note: str, now: str) -> dict[str, An
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"generateName": f"{meta.name}.", "namespace": meta.namespace},
+        "metadata": {"name": f"{meta.name}.{secrets.token_hex(8)}", "namespace": meta.namespace},
         "involvedObject": {
             "apiVersion": "v1",
             "kind": "Pod",

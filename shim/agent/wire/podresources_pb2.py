@@ -4,40 +4,43 @@
 # source: volcano_py/shim/agent/wire/podresources.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 7, 35, 1, "", "volcano_py/shim/agent/wire/podresources.proto"
+    _runtime_version.Domain.PUBLIC,
+    7,
+    35,
+    1,
+    '',
+    'volcano_py/shim/agent/wire/podresources.proto'
 )
 # @@protoc_insertion_point(imports)
 
 _sym_db = _symbol_database.Default()
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n-volcano_py/shim/agent/wire/podresources.proto\x12\x02v1"\x19\n\x17ListPodResourcesRequest"C\n\x18ListPodResourcesResponse\x12\'\n\rpod_resources\x18\x01 \x03(\x0b\x32\x10.v1.PodResources"[\n\x0cPodResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12*\n\ncontainers\x18\x03 \x03(\x0b\x32\x16.v1.ContainerResources"I\n\x12\x43ontainerResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x07\x64\x65vices\x18\x02 \x03(\x0b\x32\x14.v1.ContainerDevices"=\n\x10\x43ontainerDevices\x12\x15\n\rresource_name\x18\x01 \x01(\t\x12\x12\n\ndevice_ids\x18\x02 \x03(\t2W\n\x12PodResourcesLister\x12\x41\n\x04List\x12\x1b.v1.ListPodResourcesRequest\x1a\x1c.v1.ListPodResourcesResponseb\x06proto3'
-)
+
+
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-volcano_py/shim/agent/wire/podresources.proto\x12\x02v1\"\x19\n\x17ListPodResourcesRequest\"C\n\x18ListPodResourcesResponse\x12\'\n\rpod_resources\x18\x01 \x03(\x0b\x32\x10.v1.PodResources\"[\n\x0cPodResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12*\n\ncontainers\x18\x03 \x03(\x0b\x32\x16.v1.ContainerResources\"I\n\x12\x43ontainerResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x07\x64\x65vices\x18\x02 \x03(\x0b\x32\x14.v1.ContainerDevices\"=\n\x10\x43ontainerDevices\x12\x15\n\rresource_name\x18\x01 \x01(\t\x12\x12\n\ndevice_ids\x18\x02 \x03(\t2W\n\x12PodResourcesLister\x12\x41\n\x04List\x12\x1b.v1.ListPodResourcesRequest\x1a\x1c.v1.ListPodResourcesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "volcano_py.shim.agent.wire.podresources_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'volcano_py.shim.agent.wire.podresources_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_LISTPODRESOURCESREQUEST"]._serialized_start = 53
-    _globals["_LISTPODRESOURCESREQUEST"]._serialized_end = 78
-    _globals["_LISTPODRESOURCESRESPONSE"]._serialized_start = 80
-    _globals["_LISTPODRESOURCESRESPONSE"]._serialized_end = 147
-    _globals["_PODRESOURCES"]._serialized_start = 149
-    _globals["_PODRESOURCES"]._serialized_end = 240
-    _globals["_CONTAINERRESOURCES"]._serialized_start = 242
-    _globals["_CONTAINERRESOURCES"]._serialized_end = 315
-    _globals["_CONTAINERDEVICES"]._serialized_start = 317
-    _globals["_CONTAINERDEVICES"]._serialized_end = 378
-    _globals["_PODRESOURCESLISTER"]._serialized_start = 380
-    _globals["_PODRESOURCESLISTER"]._serialized_end = 467
+  DESCRIPTOR._loaded_options = None
+  _globals['_LISTPODRESOURCESREQUEST']._serialized_start=53
+  _globals['_LISTPODRESOURCESREQUEST']._serialized_end=78
+  _globals['_LISTPODRESOURCESRESPONSE']._serialized_start=80
+  _globals['_LISTPODRESOURCESRESPONSE']._serialized_end=147
+  _globals['_PODRESOURCES']._serialized_start=149
+  _globals['_PODRESOURCES']._serialized_end=240
+  _globals['_CONTAINERRESOURCES']._serialized_start=242
+  _globals['_CONTAINERRESOURCES']._serialized_end=315
+  _globals['_CONTAINERDEVICES']._serialized_start=317
+  _globals['_CONTAINERDEVICES']._serialized_end=378
+  _globals['_PODRESOURCESLISTER']._serialized_start=380
+  _globals['_PODRESOURCESLISTER']._serialized_end=467
 # @@protoc_insertion_point(module_scope)

@@ -20,6 +20,8 @@ A = TypeVar("A", bound=Message)
 
 VERSION: Final = "v1beta1"
 """Of the device-plugin API, as it is told at registration."""
+FRESH: Final = (("grpc.use_local_subchannel_pool", 1),)
+"""Option of a channel that does not wait because another one to its address failed a moment ago."""
 HEALTHY: Final = "Healthy"
 UNHEALTHY: Final = "Unhealthy"
 
