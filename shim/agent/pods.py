@@ -68,10 +68,19 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
 
 
-class PodStatus(msgspec.Struct, frozen=True):
+class ContainerStatus(msgspec.Struct, frozen=True):
+    """Which container of the runtime's a container of a pod is."""
+
+    name: str = ""
+    container_id: str = msgspec.field(default="", name="containerID")
+
+
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
     """``status`` of a pod."""
 
     phase: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
 class Pod(msgspec.Struct, frozen=True):

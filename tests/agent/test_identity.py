@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.kubelet import AdmissionError, StartError
+from tests.agent.kubelet import AdmissionError, Admitted, StartError
 from tests.agent.node import GPU, VGPU, Document, NodeUnderTest, container, node, part, until
 from volcano_py.crds.cards import records
+from volcano_py.shim.agent.wire.deviceplugin_pb2 import ContainerAllocateResponse
 
 MIB = 1 << 20
 ALLOCATED = records.HAMI.allocated
@@ -248,9 +249,9 @@ def test_a_card_never_holds_more_than_it_has_even_if_records_say_so(tmp_path: Pa
             await n1.delete("a")
             await until(lambda: started(n1, admitted), "starts when the first is gone")
 
-    async def started(n1: NodeUnderTest, admitted: object) -> bool:
+    async def started(n1: NodeUnderTest, admitted: Admitted) -> bool:
         try:
-            await n1.kubelet.start_container(admitted, "main")  # type: ignore[arg-type]
+            await n1.kubelet.start_container(admitted, "main")
         except StartError:
             return False
         return True
@@ -326,6 +327,6 @@ def cards(ids: list[str]) -> list[str]:
     return sorted(each.rpartition("-")[0] for each in ids)
 
 
-def mount(answer: object, ending: str) -> str:
+def mount(answer: ContainerAllocateResponse, ending: str) -> str:
     """The host's side of a mount."""
-    return next(each.host_path for each in answer.mounts if each.container_path.endswith(ending))  # type: ignore[attr-defined]
+    return next(each.host_path for each in answer.mounts if each.container_path.endswith(ending))

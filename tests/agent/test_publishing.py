@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from tests.agent.driver import card
 from tests.agent.node import NODE, NodeUnderTest, node, until
@@ -11,7 +12,7 @@ from volcano_py.crds.cards.register import CardReport, decode_hami, decode_volca
 from volcano_py.crds.cards.scores import decode_scores
 from volcano_py.shim.agent.nvml import Card
 from volcano_py.shim.agent.publish import CORDON, REGISTER_HAMI, REGISTER_VOLCANO, SCORES, Cut, reports
-from volcano_py.shim.agent.server import Refused
+from volcano_py.shim.agent.server import MERGE, Refused
 
 TOLD = (REGISTER_HAMI, REGISTER_VOLCANO, SCORES)
 
@@ -86,12 +87,12 @@ def test_a_write_that_fails_is_tried_again(tmp_path: Path) -> None:
             refused = 0
             write = n1.api.patch
 
-            async def fails(path: str, body: object, *more: str) -> object:
+            async def fails(path: str, body: Any, kind: str = MERGE) -> Any:
                 nonlocal refused
                 if path.endswith(NODE) and refused < 2:
                     refused += 1
                     raise Refused(500, "no")
-                return await write(path, body, *more)
+                return await write(path, body, kind)
 
             n1.api.patch = fails  # type: ignore[method-assign]
             await n1.start()

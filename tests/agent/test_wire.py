@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.message import Message
@@ -86,7 +87,13 @@ def test_field_numbers(message: Message, wire: bytes) -> None:
 
 
 def test_methods_are_found_under_their_published_names() -> None:
-    methods = [services.REGISTER, services.OPTIONS, services.WATCH, services.PREFER, services.ALLOCATE]
+    methods: list[services.Method[Any, Any]] = [
+        services.REGISTER,
+        services.OPTIONS,
+        services.WATCH,
+        services.PREFER,
+        services.ALLOCATE,
+    ]
     methods += [services.PRE_START, services.LIST]
     assert {f"/{each.service}/{each.name}" for each in methods} == {
         "/v1beta1.Registration/Register",
