@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from volcano_py.scheduler.cluster.orders import GroupOrder
+
+Conditions = list[dict[str, Any]]
 
 
 class GroupBinds:
@@ -52,6 +56,13 @@ class GroupBinds:
             return False
         self._held[order.key] = order
         return True
+
+    def amend(self, key: str, change: Callable[[Conditions], Conditions]) -> None:
+        """The status kept of PodGroup *key* names its conditions as a whole: let *change* add to them."""
+        order = self._held.get(key)
+        if order is not None and "conditions" in order.status:
+            status = {**order.status, "conditions": change(order.status["conditions"])}
+            self._held[key] = replace(order, status=status)
 
     def drop_held(self) -> None:
         """What waits is of an earlier lead, and not true any more."""

@@ -48,24 +48,34 @@ class StatusPatch:
         still = {"op": "test", "path": "/metadata/resourceVersion", "value": self.blank_at}
         return [same, still, {"op": "add", "path": "/status", "value": dict(self.fields)}]
 
+    def stands_in(self, document: Mapping[str, Any]) -> bool:
+        """Whether *document* says all of it."""
+        status = document.get("status") or {}
+        return all(status.get(name) == it for name, it in self.fields.items())
 
-async def write_status(api: Api, wanted: StatusPatch) -> None:
-    """Write *wanted*, or nothing where another object has the name now. Raises as ``Api.call``."""
+
+async def write_status(api: Api, wanted: StatusPatch) -> Mapping[str, Any] | None:
+    """Write *wanted*, or nothing where another object has the name now. Raises as ``Api.call``.
+
+    Returns:
+        The object as it is after that; None where it is another one.
+    """
     subject = wanted.subject
     resource = RESOURCES[subject.kind]
     path = resource.path(subject.namespace, subject.name, "status" if wanted.sub else None)
     for left in reversed(range(_TRIES)):
         try:
-            await api.patch(path, wanted.operations, kind="json")
+            after: Mapping[str, Any] = await api.patch(path, wanted.operations, kind="json")
         except ApiError as error:
             if error.status != _UNPROCESSABLE or not left:
                 raise
             found = await api.get(resource.path(subject.namespace, subject.name))
             if found["metadata"]["uid"] != subject.uid:
-                return
+                return None
             blank_at = "" if "status" in found else str(found["metadata"]["resourceVersion"])
             if blank_at == wanted.blank_at:
                 raise  # the object is as supposed: it is what we say that the server refuses
             wanted = replace(wanted, blank_at=blank_at)
         else:
-            return
+            return after
+    raise AssertionError("the last try returns or raises")

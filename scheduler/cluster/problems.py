@@ -1,28 +1,43 @@
 """Objects that could not be read, or only some way: a condition on them, and an event.
 
 Rare, so each is read first and written only where it says something else. Nodes, pods and PodGroups get the
-condition ``volcano-py.io/Valid``; other kinds have no place for one and get the event alone.
+condition ``volcano-py.io/Valid``; other kinds have no place for one and get the event alone. What was said is
+remembered by whoever orders (``run/book``); here is what is on its way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from volcano_py.scheduler.cluster.api import MERGE, RESOURCES, STRATEGIC, Api, retry_wait_s
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import Note, ProblemOrder, Subject
+from volcano_py.scheduler.cluster.sayings import Said
 from volcano_py.scheduler.cluster.statuses import Served, StatusStats, Writing, unscheduled
 from volcano_py.scheduler.model.kube.times import format_time
 
 VALID: Final = "volcano-py.io/Valid"
+READABLE: Final = "Readable"
 UNREADABLE: Final = "Unreadable"
 DOUBTFUL: Final = "Doubtful"
 SCHEDULER_ERROR: Final = "SchedulerError"
-_WITH_CONDITIONS: Final = frozenset({"Node", "Pod", "PodGroup"})
+WITH_CONDITIONS: Final = frozenset({"Node", "Pod", "PodGroup"})
 _WIDTH, _PER_SECOND, _BURST = 1, 20.0, 50
 _LONGEST: Final = 1000
+
+Key = tuple[str, str]
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """*order* is to be said; that was tried so often."""
+
+    order: ProblemOrder
+    tries: int = 0
 
 
 class Problems:
@@ -33,6 +48,7 @@ class Problems:
         clock: epoch seconds.
         note: writes an event.
         writing: the ends of patches of statuses that are on their way.
+        dropped: told that something was not said since we do not lead.
     """
 
     def __init__(
@@ -42,77 +58,62 @@ class Problems:
         clock: Callable[[], float],
         note: Callable[[Subject, Note], None],
         writing: Writing,
+        served: Served,
+        dropped: Callable[[], None],
     ) -> None:
         self._api, self._fence, self._clock, self._note = api, fence, clock, note
-        self._writing = writing
-        self._served = Served(api)
-        self._said: dict[tuple[str, str], ProblemOrder] = {}
-        self._tries: dict[tuple[str, str], int] = {}
+        self._writing, self._served, self._dropped = writing, served, dropped
+        self._wishes: dict[Key, _Wish] = {}
         self.stats = StatusStats()
-        self.lane: Lane[tuple[str, str]] = Lane(_WIDTH, self._write, self._lost, Pace(_PER_SECOND, _BURST))
+        self.lane: Lane[Key] = Lane(_WIDTH, self._write, self._lost, Pace(_PER_SECOND, _BURST))
 
     def __len__(self) -> int:
-        """Objects of which something is said."""
-        return len(self._said) + len(self._tries)
+        """Objects of which something is to be said."""
+        return len(self._wishes)
 
     def put(self, order: ProblemOrder) -> None:
-        """Say *order*, if it is not what was said of the object last."""
+        """Say *order*."""
         key = (order.subject.kind, order.subject.key)
-        if self._said.get(key) == order or (not order.problems and key not in self._said):
-            return
-        self._said[key] = order
         if order.problems:
             reason = DOUBTFUL if order.used else UNREADABLE
             self._note(
                 order.subject, Note(reason, text_of(order.problems), warning=True, action="Validating")
             )
-        if order.subject.kind in _WITH_CONDITIONS:
-            self.lane.put(key)
+        if order.subject.kind in WITH_CONDITIONS:
+            waits = key in self._wishes
+            self._wishes[key] = _Wish(order)
+            if not waits:
+                self.lane.put(key)
 
     def forget(self, kind: str, key: str) -> None:
         """The object is gone."""
-        self._said.pop((kind, key), None)
-        self._tries.pop((kind, key), None)
+        self._wishes.pop((kind, key), None)
 
-    def forget_all(self) -> None:
-        """Nothing was said of anything: what is wrong is to be ordered anew."""
-        self._said.clear()
-        self._tries.clear()
-
-    def beside(self, subject: Subject, conditions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """*conditions*, which replace those of a PodGroup, with what is said here of it among them."""
-        order = self._said.get((subject.kind, subject.key))
-        if order is None or order.subject.uid != subject.uid:
-            return conditions
-        return changed_conditions({"status": {"conditions": conditions}}, order, self._clock()) or conditions
-
-    async def _write(self, key: tuple[str, str]) -> None:
-        order = self._said.get(key)
-        if order is None:
+    async def _write(self, key: Key) -> None:
+        wish = self._wishes.pop(key, None)
+        if wish is None:
             return
         if not self._fence():
-            self.forget(*key)
+            self._dropped()
             return
         try:
-            await self._say(order)
+            await self._say(wish.order)
         except ApiError as error:
             passing = error.is_passing or error.status == 409
-            if passing or self._served.may_be_why(key[0], error, self._tries.get(key, 0)):
-                self._again(key, error)
-            elif error.is_missing:
-                self.forget(*key)
-            else:
+            if passing or self._served.may_be_why(key[0], error, wish.tries):
+                self._again(key, wish, error)
+            elif not error.is_missing:
                 self._lost(key, error.message)
         except Unreachable as error:
-            self._again(key, error)
-        else:
-            self._tries.pop(key, None)
+            self._again(key, wish, error)
 
-    def _again(self, key: tuple[str, str], error: Exception) -> None:
-        tries = self._tries[key] = self._tries.get(key, 0) + 1
-        self.lane.put_later(key, retry_wait_s(tries, error))
+    def _again(self, key: Key, wish: _Wish, error: Exception) -> None:
+        """Say it later, unless there is something newer by then."""
+        if key not in self._wishes:
+            self._wishes[key] = _Wish(wish.order, wish.tries + 1)
+            self.lane.put_later(key, retry_wait_s(wish.tries + 1, error))
 
-    def _lost(self, key: tuple[str, str], why: str) -> None:
+    def _lost(self, key: Key, why: str) -> None:
         self.stats.refused += 1
         self.stats.last_refusal = f"{key[0]} {key[1]}: {why}"
 
@@ -134,7 +135,7 @@ class Problems:
         if whole:
             meta["resourceVersion"] = found["metadata"]["resourceVersion"]
         body = {"metadata": meta, "status": {"conditions": conditions}}
-        sub = "status" if await self._served.has_status(subject.kind) else None
+        sub = "status" if await self._served.has_status(subject.kind, sure=True) else None
         path = resource.path(subject.namespace, subject.name, sub)
         await self._api.call("PATCH", path, body=body, content_type=MERGE if whole else STRATEGIC)
         self.stats.written += 1
@@ -146,7 +147,20 @@ def text_of(problems: tuple[str, ...]) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def changed_conditions(found: dict[str, Any], order: ProblemOrder, now: float) -> list[dict[str, Any]] | None:
+def validity(order: ProblemOrder | None) -> Said:
+    """The condition of an object of which *order* holds, or with which nothing is wrong."""
+    if order is None or not order.problems:
+        return Said(VALID, "True", READABLE, "")
+    reason = DOUBTFUL if order.used else UNREADABLE
+    return Said(VALID, "True" if order.used else "False", reason, text_of(order.problems))
+
+
+def amended(conditions: list[Document], order: ProblemOrder, now: float) -> list[Document]:
+    """*conditions*, which are to replace those of a PodGroup, with what *order* says of it."""
+    return changed_conditions({"status": {"conditions": conditions}}, order, now) or conditions
+
+
+def changed_conditions(found: Document, order: ProblemOrder, now: float) -> list[Document] | None:
     """What is to be patched into the conditions of *found*, None where they say it already.
 
     PodGroups get the whole list, the others what changes.
@@ -166,18 +180,13 @@ def changed_conditions(found: dict[str, Any], order: ProblemOrder, now: float) -
     return [each for each in old if each.get("type") not in replaced] + changed
 
 
-def _wanted(order: ProblemOrder, now: float) -> list[dict[str, Any]]:
-    if not order.problems:
-        entry = {"type": VALID, "status": "True", "reason": "Readable", "message": ""}
-        return [{**entry, "lastTransitionTime": format_time(now)}]
-    text = text_of(order.problems)
-    reason = DOUBTFUL if order.used else UNREADABLE
-    entry = {"type": VALID, "status": "True" if order.used else "False", "reason": reason, "message": text}
-    wanted: list[dict[str, Any]] = [{**entry, "lastTransitionTime": format_time(now)}]
-    if order.waits and order.subject.kind == "Pod":
-        wanted.append(unscheduled(SCHEDULER_ERROR, text, now, fresh=True))
+def _wanted(order: ProblemOrder, now: float) -> list[Document]:
+    said = validity(order)
+    wanted: list[Document] = [{**said._asdict(), "lastTransitionTime": format_time(now)}]
+    if order.problems and order.waits and order.subject.kind == "Pod":
+        wanted.append(unscheduled(SCHEDULER_ERROR, said.message, now, fresh=True))
     return wanted
 
 
-def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _alike(one: Document, other: Document) -> bool:
     return all(one[key] == other.get(key, "") for key in ("type", "status", "reason", "message"))

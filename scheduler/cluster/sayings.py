@@ -6,7 +6,7 @@ that differs in figures alone ("0/1523 nodes", "0/1524 nodes") makes a minor ord
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from volcano_py.crds.podgroup import PodGroup, PodGroupCondition
@@ -51,7 +51,13 @@ class Said(NamedTuple):
 
 
 def refusal(
-    pod: Pod, message: str, reason: str = UNSCHEDULABLE, *, nodes: int = 1, event: bool = True
+    pod: Pod,
+    message: str,
+    reason: str = UNSCHEDULABLE,
+    *,
+    nodes: int = 1,
+    event: bool = True,
+    told: tuple[str, str] | None = None,
 ) -> RefusalOrder | None:
     """Say on *pod* that it waits.
 
@@ -61,18 +67,32 @@ def refusal(
         reason: the refusal's reason; one that more nodes may change becomes ``Unschedulable``.
         nodes: how many nodes were looked at for it; 0 of a gang that something else stops.
         event: whether an event is wanted.
+        told: reason (``waits_for``) and message of what was ordered last, which *pod* may not show yet; None
+            where that is all that counts.
     """
-    elsewhere = reason in NO_NODE_HELPS or (reason == GANG_INCOMPLETE and not nodes)
-    reason = reason if elsewhere else UNSCHEDULABLE
+    reason = waits_for(reason, nodes)
     minor = False
-    for condition in pod.status.conditions:
-        if condition.type == SCHEDULED and condition.status == "False" and condition.reason == reason:
-            if condition.message == message:
+    for last_reason, last_message in _shown(pod) if told is None else [told]:
+        if last_reason == reason:
+            if last_message == message:
                 return None
-            minor = same_words(condition.message, message)
+            minor = same_words(last_message, message)
     return RefusalOrder(
         pod.namespace, pod.name, pod.uid, message, reason, minor=minor, event=event and not minor
     )
+
+
+def waits_for(reason: str, nodes: int) -> str:
+    """The condition's reason of a pod that is refused for *reason* after *nodes* were looked at."""
+    elsewhere = reason in NO_NODE_HELPS or (reason == GANG_INCOMPLETE and not nodes)
+    return reason if elsewhere else UNSCHEDULABLE
+
+
+def _shown(pod: Pod) -> Iterator[tuple[str, str]]:
+    """Reason and message of why *pod* waits, as it says itself."""
+    for condition in pod.status.conditions:
+        if condition.type == SCHEDULED and condition.status == "False":
+            yield condition.reason, condition.message
 
 
 def nomination(pod: Pod, node: str) -> NominateOrder | None:

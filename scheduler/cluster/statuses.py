@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, retry_wait_s
@@ -32,6 +32,7 @@ _LOOKS: Final = 2
 StatusOrder = RefusalOrder | NominateOrder | GroupOrder | QueueOrder
 Key = tuple[str, str]
 Writing = dict[Key, asyncio.Future[None]]
+Conditions = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -80,9 +81,9 @@ class Statuses:
     Args:
         fence: False drops what waits.
         clock: epoch seconds.
-        unsaid: told of kind and key of an object whose wish was dropped: it is to be said again.
         writing: the ends of patches that are on their way are kept there.
-        beside: adds to the conditions of a PodGroup, which are written as a whole, what others say of it.
+        served: which kinds have a status endpoint.
+        dropped: told that something was not said since we do not lead.
     """
 
     def __init__(
@@ -90,13 +91,12 @@ class Statuses:
         api: Api,
         fence: Callable[[], bool],
         clock: Callable[[], float],
-        unsaid: Callable[[str, str], None],
         writing: Writing,
-        beside: Callable[[Subject, list[dict[str, Any]]], list[dict[str, Any]]],
+        served: Served,
+        dropped: Callable[[], None],
     ) -> None:
-        self._api, self._fence, self._clock, self._unsaid = api, fence, clock, unsaid
-        self._writing, self._beside = writing, beside
-        self._served = Served(api)
+        self._api, self._fence, self._clock = api, fence, clock
+        self._writing, self._served, self._dropped = writing, served, dropped
         self._wishes: dict[Key, Wish] = {}
         self.stats = StatusStats()
         self.news: Lane[Key] = Lane(_NEWS_WIDTH, self._write, self._lost, Pace(_NEWS_PER_SECOND, _NEWS_BURST))
@@ -118,6 +118,12 @@ class Statuses:
         self._wishes[key] = wish if waiting is None else wish.after(waiting)
         if waiting is None or (waiting.minor and not self._wishes[key].minor):
             (self.trickle if self._wishes[key].minor else self.news).put(key)
+
+    def amend(self, key: Key, change: Callable[[Conditions], Conditions]) -> None:
+        """What waits to be said of a PodGroup names its conditions as a whole: let *change* add to them."""
+        wish = self._wishes.get(key)
+        if wish is not None and "conditions" in wish.fields:
+            wish.fields["conditions"] = change(wish.fields["conditions"])
 
     def forget_pod(self, key: str) -> None:
         """The pod is about to be bound: what waits to be said of it no longer holds."""
@@ -147,7 +153,7 @@ class Statuses:
         if wish is None:
             return
         if not self._fence():
-            self._unsaid(*key)
+            self._dropped()
             return
         done = self._writing[key] = asyncio.get_running_loop().create_future()
         try:
@@ -166,11 +172,13 @@ class Statuses:
         if subject.kind == "Pod":
             await self._patch_pod(wish)
             return
-        status = dict(wish.fields)
-        if "conditions" in status:
-            status["conditions"] = self._beside(subject, status["conditions"])
         sub = await self._served.has_status(subject.kind)
-        await write_status(self._api, StatusPatch(subject, status, wish.blank_at, sub))
+        patch = StatusPatch(subject, wish.fields, wish.blank_at, sub)
+        after = await write_status(self._api, patch)
+        if sub or after is None or patch.stands_in(after):
+            return
+        if await self._served.has_status(subject.kind, sure=True):  # it has come since we looked
+            await write_status(self._api, replace(patch, sub=True))
 
     async def _patch_pod(self, wish: Wish) -> None:
         subject = wish.subject
@@ -202,7 +210,6 @@ class Statuses:
         lane.put_later(key, wait_s)
 
     def _lost(self, key: Key, why: str) -> None:
-        self._unsaid(*key)
         self.stats.refused += 1
         self.stats.last_refusal = f"{key[0]} {key[1]}: {why}"
 
@@ -226,20 +233,24 @@ def unscheduled(reason: str, message: str, now: float, *, fresh: bool) -> dict[s
 class Served:
     """Which of our kinds have a status endpoint: another edition of a CRD may decide otherwise.
 
-    A server lists the endpoints of new kinds bit by bit, so one that is missing is looked for again.
+    A server lists the endpoints of new kinds bit by bit, so one that is missing may come yet.
     """
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._known: dict[str, frozenset[str]] = {}
 
-    async def has_status(self, kind: str) -> bool:
-        """Whether *kind*'s status is written apart from the object. Raises as ``Api.call``."""
+    async def has_status(self, kind: str, *, sure: bool = False) -> bool:
+        """Whether *kind*'s status is written apart from the object. Raises as ``Api.call``.
+
+        What was found once is believed, unless we have to be *sure* that an endpoint is missing.
+        """
         resource = RESOURCES[kind]
         if not resource.group:
             return True
         version, name = resource.api_version, f"{resource.plural}/status"
-        if name not in self._known.get(version, ()):
+        known = self._known.get(version)
+        if known is None or (sure and name not in known):
             found: Mapping[str, Any] = await self._api.get(f"/apis/{version}")
             self._known[version] = frozenset(each["name"] for each in found["resources"])
         return name in self._known[version]
@@ -261,4 +272,8 @@ class Served:
         if error.is_missing:
             self._known.pop(resource.api_version, None)
             return _NO_OBJECT not in error.message or (bool(resource.group) and tries < _LOOKS)
-        return error.status == 403 and bool(resource.group) and f"{resource.plural}/status" not in listed
+        unlisted = bool(resource.group) and f"{resource.plural}/status" not in listed
+        if error.status == 403 and unlisted:
+            self._known.pop(resource.api_version, None)
+            return True
+        return False

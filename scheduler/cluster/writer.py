@@ -15,14 +15,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.binder import Binder, BindWork
-from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter, same_words
+from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter
 from volcano_py.scheduler.cluster.evictor import Evictor
 from volcano_py.scheduler.cluster.grace import Grace
 from volcano_py.scheduler.cluster.group_binds import GroupBinds
@@ -44,12 +45,9 @@ from volcano_py.scheduler.cluster.orders import (
     RefusalOrder,
     Subject,
 )
-from volcano_py.scheduler.cluster.problems import Problems
-from volcano_py.scheduler.cluster.statuses import Statuses, StatusStats, Writing
+from volcano_py.scheduler.cluster.problems import Problems, amended
+from volcano_py.scheduler.cluster.statuses import Served, Statuses, StatusStats, Writing
 from volcano_py.scheduler.cluster.volumes import VolumeBinder
-
-_ECHO_S = 60.0
-"""How long what was said is remembered, until the watch has surely shown it on the object."""
 
 GOOD_NEWS_S: Final = 0.05
 """Binds that were done may wait so long to be told: nothing is decided on them."""
@@ -127,10 +125,10 @@ class Writer:
         patience_s = self._settings.patience_s
         self.events = Events(api, Reporter(component, instance), fence, clock)
         self._grace = Grace(self.events.note)
-        self._said = _Said(clock)
         writing: Writing = {}
-        self.problems = Problems(api, fence, clock, self.events.note, writing)
-        self.statuses = Statuses(api, fence, clock, self._said.forget, writing, self.problems.beside)
+        served = Served(api)
+        self.problems = Problems(api, fence, clock, self.events.note, writing, served, self._drop)
+        self.statuses = Statuses(api, fence, clock, writing, served, self._drop)
         self._binder = Binder(
             api, self._settings.in_flight, fence, self.statuses.writing, self._bind_over, patience_s
         )
@@ -141,6 +139,7 @@ class Writer:
         self._groups = GroupBinds()
         self._counts = WriterStats()
         self.told = asyncio.Event()
+        self._dropped = False
         self._telling: asyncio.TimerHandle | None = None
 
     # -- orders ---------------------------------------------------------------------------------
@@ -158,7 +157,7 @@ class Writer:
             elif isinstance(order, KeepOrder):
                 self._evictor.cancel(order.key, order.uid)
             elif isinstance(order, ProblemOrder):
-                self.problems.put(order)
+                self._complain(order)
             else:
                 self._say(order)
         self._groups.answered()
@@ -173,21 +172,26 @@ class Writer:
         return self._evictor.cancel(key, uid)
 
     def lead(self) -> None:
-        """We lead from now on: others may have written since, so nothing counts as said and none is held."""
-        self._said.forget_all()
+        """We lead from now on: what is held back is of an earlier lead."""
         self._grace.forget_all()
-        self.problems.forget_all()
         self._groups.drop_held()
+        self._dropped = False
+
+    @property
+    def is_missing_words(self) -> bool:
+        """Something was not said since ``lead``: we did not lead for a moment."""
+        return self._dropped
+
+    def _drop(self) -> None:
+        self._dropped = True
 
     def forget(self, kind: str, key: str) -> None:
         """The object is gone: nothing more is remembered of it."""
         self.problems.forget(kind, key)
-        self._said.forget(kind, key)
         self._grace.forget(kind, key)
 
     def _bind(self, order: BindOrder) -> None:
         self.statuses.forget_pod(order.key)
-        self._said.forget("Pod", order.key)
         self._grace.forget("Pod", order.key)
         self._groups.began(order.group)
         work = BindWork(order, asyncio.get_running_loop().time())
@@ -199,31 +203,21 @@ class Writer:
             if not self._groups.hold(order):
                 self._write_group(order)
             return
-        if isinstance(order, RefusalOrder):
-            self._refuse(order)
-        elif isinstance(order, NominateOrder):
-            if self._said.is_new(("Pod", order.key, "nominated"), order):
-                self.statuses.put(order)
-        elif self._said.is_new(("Queue", order.name, ""), order):
-            self.statuses.put(order)
-
-    def _refuse(self, order: RefusalOrder) -> None:
-        """A pod refused in each cycle is told once; other figures alone are no news."""
-        at = ("Pod", order.key, "refused")
-        last = self._said.last(at)
-        if isinstance(last, RefusalOrder) and (last.uid, last.reason) == (order.uid, order.reason):
-            if last.message == order.message:
-                return
-            if same_words(last.message, order.message):
-                order = replace(order, minor=True, event=False)
-        self._said.is_new(at, order)
         self.statuses.put(order)
-        notes = (Note("FailedScheduling", order.message, warning=True),) if order.event else ()
-        self._grace.tell(order, *notes)
+        if isinstance(order, RefusalOrder):
+            notes = (Note("FailedScheduling", order.message, warning=True),) if order.event else ()
+            self._grace.tell(order, *notes)
+
+    def _complain(self, order: ProblemOrder) -> None:
+        """What was put together of a PodGroup before that has to say it too."""
+        subject = order.subject
+        if subject.kind == "PodGroup":
+            change = partial(amended, order=order, now=self._clock())
+            self._groups.amend(subject.key, change)
+            self.statuses.amend((subject.kind, subject.key), change)
+        self.problems.put(order)
 
     def _write_group(self, order: GroupOrder) -> None:
-        if not self._said.is_new(("PodGroup", order.key, ""), order):
-            return
         self.statuses.put(order)
         self._grace.tell(order, *order.notes)
 
@@ -245,7 +239,6 @@ class Writer:
             self.statuses,
             self.problems,
             self.events,
-            self._said,
             self._groups,
             self._grace,
         )
@@ -326,39 +319,3 @@ class Writer:
         await self.statuses.close()
         await self.problems.lane.close()
         await self.events.close()
-
-
-class _Said:
-    """What was ordered to be said lately: the object shows it only when the watch has caught up."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._orders: OrderedDict[tuple[str, str, str], tuple[Order, float]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._orders)
-
-    def last(self, at: tuple[str, str, str]) -> Order | None:
-        """The last order *at* (kind, key, aspect), if it is not long ago."""
-        found = self._orders.get(at)
-        return found[0] if found is not None and self._clock() - found[1] <= _ECHO_S else None
-
-    def is_new(self, at: tuple[str, str, str], order: Order) -> bool:
-        """Whether *order* says something else than the last one; it is the last one then."""
-        if self.last(at) == order:
-            return False
-        now = self._clock()
-        self._orders[at] = (order, now)
-        self._orders.move_to_end(at)
-        while now - next(iter(self._orders.values()))[1] > _ECHO_S:
-            self._orders.popitem(last=False)
-        return True
-
-    def forget(self, kind: str, key: str) -> None:
-        """Nothing was said of the object."""
-        for aspect in ("", "nominated", "refused"):
-            self._orders.pop((kind, key, aspect), None)
-
-    def forget_all(self) -> None:
-        """Nothing was said of anything."""
-        self._orders.clear()

@@ -1,8 +1,8 @@
 """What a cycle decided, as orders for the writer; only what is new is said again.
 
 Decides nothing. Reads the engine after a cycle, in the engine's own thread, and returns plain orders, which
-the writer carries out in another. What is on an object already is not ordered (``cluster/sayings``); what was
-ordered and is on its way is remembered here.
+the writer carries out in another. What is on an object already is not ordered (``cluster/sayings``), and what
+was said neither (``book``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
+from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.cluster import sayings
 from volcano_py.scheduler.cluster.orders import (
     BindOrder,
@@ -23,6 +22,7 @@ from volcano_py.scheduler.cluster.orders import (
     RefusalOrder,
     Subject,
 )
+from volcano_py.scheduler.cluster.problems import VALID, validity
 from volcano_py.scheduler.engine import CycleResult
 from volcano_py.scheduler.framework.close import GroupStatus
 from volcano_py.scheduler.framework.decision import Decision
@@ -30,8 +30,8 @@ from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.objects import Pod
-from volcano_py.scheduler.model.resources import Ints
 from volcano_py.scheduler.model.tasks import NOWHERE
+from volcano_py.scheduler.run.book import Book, Holding
 from volcano_py.scheduler.run.claims import Claims
 from volcano_py.scheduler.run.owner import Known, Owner
 
@@ -57,7 +57,7 @@ class EvictionStyle:
 
 
 class Carrier:
-    """See the module. One for the life of the process: it remembers what was ordered.
+    """See the module. One for the life of the process.
 
     Args:
         style: of evictions.
@@ -69,10 +69,7 @@ class Carrier:
     def __init__(self, style: EvictionStyle, instance: str, period_s: float = QUEUES_EVERY_S) -> None:
         self._style, self._instance = style, instance
         self._queues_every_s = min(QUEUES_EVERY_S, period_s)
-        self._refused: dict[str, Refusal] = {}
-        self._nominated: dict[str, str] = {}
-        self._wrong: dict[str, ProblemOrder] = {}
-        self._held: dict[str, tuple[str, Ints]] = {}
+        self._book = Book()
         self._queues_at = -QUEUES_EVERY_S
 
     def orders(self, owner: Owner, result: CycleResult, number: int, now: float) -> list[Order]:
@@ -101,17 +98,11 @@ class Carrier:
             _note(wrong, _problem(state, known, name, found, used=True))
         for name, found in state.problems.items():
             _note(wrong, _problem(state, known, name, found, used=False))
-        before, self._wrong = self._wrong, wrong
-        healed = [
-            ProblemOrder(order.subject, ())
-            for name, order in before.items()
-            if name not in wrong and order.subject.key in known.get(order.subject.kind, {})
-        ]
-        return [*(order for name, order in wrong.items() if before.get(name) != order), *healed]
+        return [*self._book.problems(wrong, known)]
 
-    def forget(self) -> None:
-        """Somebody else may have written since: say again what is not on the objects."""
-        self._refused, self._nominated, self._wrong, self._held = {}, {}, {}, {}
+    def begin(self, known: Known) -> None:
+        """We lead from now on: what was said stands on the objects, whoever said it."""
+        self._book.read(known)
 
     # -- pods -----------------------------------------------------------------------------------
 
@@ -153,9 +144,7 @@ class Carrier:
         """Where room is kept, and where none is kept any more."""
         tasks, nodes = state.tasks, state.nodes
         kept = {tasks.keys[task]: nodes.names[row] for task, row in tasks.nominated.items()}
-        before, self._nominated = self._nominated, kept
-        changed = [key for key in {**before, **kept} if before.get(key) != kept.get(key)]
-        for key in changed:
+        for key in self._book.nominations(kept):
             task = tasks.index.get(key)
             pod = None if task is None else tasks.pods[task]
             if pod is not None:
@@ -170,18 +159,19 @@ class Carrier:
             job = state.jobs.named(key)
             for task in () if job is None else job.pending:
                 refused.setdefault(state.tasks.keys[task], refusal)
-        before, self._refused = self._refused, refused
         events: Counter[tuple[int, str]] = Counter()
-        for key, refusal in refused.items():
-            told = before.get(key)
-            if told is refusal or (told is not None and told.message == refusal.message):
-                continue
-            order = self._refusal(state, key, refusal, events)
+        for key, refusal, told in self._book.refusals(refused):
+            order = self._refusal(state, key, refusal, told, events)
             if order is not None:
                 yield order
 
     def _refusal(
-        self, state: ClusterState, key: str, refusal: Refusal, events: Counter[tuple[int, str]]
+        self,
+        state: ClusterState,
+        key: str,
+        refusal: Refusal,
+        told: Refusal | None,
+        events: Counter[tuple[int, str]],
     ) -> RefusalOrder | None:
         task = state.tasks.index.get(key)
         pod = None if task is None else state.tasks.pods[task]
@@ -190,7 +180,10 @@ class Carrier:
         of = (int(state.tasks.job[task]), refusal.message)
         events[of] += 1
         loud = events[of] <= MOST_EVENTS
-        return sayings.refusal(pod, refusal.message, refusal.reason, nodes=refusal.nodes, event=loud)
+        last = None if told is None else (sayings.waits_for(told.reason, told.nodes), told.message)
+        return sayings.refusal(
+            pod, refusal.message, refusal.reason, nodes=refusal.nodes, event=loud, told=last
+        )
 
     # -- groups and queues ----------------------------------------------------------------------
 
@@ -202,28 +195,32 @@ class Carrier:
             if job is None or job.group is None:
                 continue
             conditions = [sayings.Said(c.type, c.status, c.reason, c.message) for c in status.conditions]
+            conditions += self._validity(job.group, key)
             counts = (status.running, status.succeeded, status.failed)
             transition = f"{self._instance}-{number}"
             order = sayings.group_status(job.group, status.phase, counts, conditions, transition, now)
             if order is not None:
                 yield order
 
+    def _validity(self, group: PodGroup, key: str) -> list[sayings.Said]:
+        """What is said of *group* besides, since its conditions are written as a whole."""
+        wrong = self._book.problem_of("PodGroup", key)
+        stated = group.status is not None and any(each.type == VALID for each in group.status.conditions)
+        return [validity(wrong)] if stated or wrong is not None else []
+
     def _queues(self, state: ClusterState, known: Known, now: float) -> Iterator[Order]:
         """What queues hold, of those whose holdings have changed since it was last said, now and then."""
         if 0 <= now - self._queues_at < self._queues_every_s:
             return
         self._queues_at = now
-        before, self._held = self._held, {}
-        for queue in state.queues.live():
-            source = known.get("Queue", {}).get(queue.name)
-            if source is None or source.item is None:
-                continue
-            held = state.queues.allocated[queue.row]
-            uid, told = before.get(queue.name, ("", None))
-            self._held[queue.name] = (source.item.metadata.uid, held.copy())
-            if uid == source.item.metadata.uid and told is not None and np.array_equal(told, held):
-                continue
-            order = sayings.queue_status(source.item, state.vocabulary.text(held))
+        sources = {name: change.item for name, change in known.get("Queue", {}).items() if change.item}
+        held = [
+            Holding(queue.name, sources[queue.name].metadata.uid, state.queues.allocated[queue.row].copy())
+            for queue in state.queues.live()
+            if queue.name in sources
+        ]
+        for each in self._book.holdings(held):
+            order = sayings.queue_status(sources[each.name], state.vocabulary.text(each.amounts))
             if order is not None:
                 yield order
 

@@ -181,6 +181,8 @@ class Loop:
             return True
         if self._leads() != self.led or self._clock() < self._turned_at:
             return True  # what is due was reckoned before the clock was set back
+        if self.led and self._writer.is_missing_words:
+            return True
         return self._may_cycle() and (self._due.now or self._due.at <= self._clock())
 
     # -- turns ----------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class Loop:
         config, self._config = self._config, None
         changes = self._feed.take()
         leads = cycles and self._leads()
-        begins = leads and not self.led
+        begins = leads and (not self.led or self._writer.is_missing_words)
         if begins:
             self._kept = []
             self._writer.lead()
@@ -198,7 +200,7 @@ class Loop:
         outcomes = self._writer.take_outcomes()
         self._unanswered = self._unanswered or any(isinstance(one, BindFailed) for one in outcomes)
         may_cycle = leads and self._may_cycle()
-        given = Given(self._clock(), changes, outcomes, config, leads=leads)
+        given = Given(self._clock(), changes, outcomes, config, leads=leads, begins=begins)
         self._turned_at = given.now
         few = len(changes) + len(outcomes) <= FEW
         if few and config is None and not begins and self._worker.is_light():

@@ -53,6 +53,7 @@ class Given:
         may_cycle: we lead, and the next cycle need not rest.
         leads: we lead.
         light: nothing may be done that takes long.
+        begins: we lead from now on, perhaps again.
     """
 
     now: float
@@ -62,6 +63,7 @@ class Given:
     may_cycle: bool = False
     leads: bool = False
     light: bool = False
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class Worker:
         if self.owner.is_broken:
             self._write_journal()
             return Turn([], _gone(given.changes), Due(given.now, True, "change"), mattered=True)
-        orders = self._take_over() if given.leads and not self._led else []
+        orders = self._take_over() if given.begins or (given.leads and not self._led) else []
         self._led = given.leads
         mattered = mended or self._versions() != before
         if given.changes:
@@ -148,7 +150,7 @@ class Worker:
     def _take_over(self) -> list[Order]:
         """We lead from now on: what an earlier leader began is gone on with, and all is looked at again."""
         self._triggers.forget()
-        self._carrier.forget()
+        self._carrier.begin(self.owner.known)
         pods = self.owner.known.get("Pod", {}).values()
         found = (due_eviction(change.item) for change in pods if change.item is not None)
         due = [order for order in found if order is not None]

@@ -251,6 +251,8 @@ class PodServer:
                 422, "Invalid", "the server rejected our request due to an error in our request"
             ) from error
         after = {**found, "status": patched["status"]} if only_status else patched
+        if self.status_served and not only_status:
+            after = {**patched, "status": found["status"]}  # written at its own endpoint alone
         after["metadata"] = {**after["metadata"], "resourceVersion": self._next()}
         self.objects[path] = after
         return after

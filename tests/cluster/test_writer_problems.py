@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.pod_server import Fault, PodServer, pod_path
 from tests.cluster.waiting import until
-from tests.cluster.writing import run, submit
+from tests.cluster.writing import bind, run, submit
 from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.orders import GroupOrder, ProblemOrder, Subject
 from volcano_py.scheduler.cluster.writer import Writer
@@ -70,30 +70,31 @@ def test_a_podgroup_keeps_its_other_conditions(tmp_path: Path) -> None:
     assert said["volcano-py.io/Valid"]["reason"] == "Doubtful"
 
 
-@pytest.mark.parametrize("problem_first", [False, True])
-def test_a_status_put_together_earlier_does_not_take_a_problem_away(
-    tmp_path: Path, *, problem_first: bool
-) -> None:
-    """The engine has not seen the condition yet when it says what else holds of the group."""
+@pytest.mark.parametrize("where", ["on its way", "waiting", "held"])
+def test_a_status_put_together_earlier_does_not_take_a_problem_away(tmp_path: Path, where: str) -> None:
+    """It names all conditions of the group, and was put together when nothing was wrong."""
     slow = [Fault(done=True, status=200, wait_s=0.1)]
 
     def choose(method: str, path: str) -> Fault | None:
-        return slow.pop() if slow and method == "PATCH" else None
+        return slow.pop() if slow and (method == "PATCH" or path.endswith("/binding")) else None
 
     server = PodServer(choose=choose)
     server.put(GROUP, status={})
+    server.pod("a")
     problem = ProblemOrder(Subject("PodGroup", "ns", "g", "uid-g"), ("spec: bad",), used=True)
     waits = {"type": "Unschedulable", "status": "True", "reason": "r", "message": "m"}
     status = GroupOrder("ns", "g", "uid-g", {"phase": "Pending", "conditions": [waits]})
 
     async def work(writer: Writer, api: Api) -> None:
-        for order in (problem, status) if problem_first else (status, problem):
-            writer.submit([order])
+        writer.submit([bind("a", group="ns/g"), status] if where == "held" else [status])
+        if where == "on its way":
             await until(lambda: server.wrote("PATCH", "/podgroups/g"))
+        writer.submit([problem])
         assert await writer.drain(20.0)
 
     run(tmp_path, server, work)
     assert set(server.conditions(GROUP)) == {"Unschedulable", "volcano-py.io/Valid"}
+    assert server.objects[GROUP]["status"]["phase"] == "Pending"
 
 
 def test_a_podgroup_is_told_once_its_status_is_listed(tmp_path: Path) -> None:

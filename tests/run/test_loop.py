@@ -182,6 +182,35 @@ def test_an_engine_is_mended_off_the_loop(tmp_path: Path, monkeypatch: pytest.Mo
     ]
 
 
+def test_what_could_not_be_said_for_a_moment_is_said_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease was renewed late: between two looks of the loop we did not lead."""
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    server = PodServer()
+    fence = [True]
+
+    async def live() -> None:
+        async with server.api(tmp_path) as api:
+            feed, writer = Told(api), Writer(api, fence=lambda: fence[0])
+            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
+            loop, stop = Loop(feed, writer, worker, lambda: True, Health(), Pacing()), asyncio.Event()
+            turning = asyncio.ensure_future(loop.run(stop))
+            await until(lambda: worker.cycles)
+            fence[0] = False
+            feed.tell(*map(change_of, (node("n0"), group("g"), pod("p", "g", "99"))))
+            await until(lambda: writer.is_missing_words)
+            fence[0] = True
+            await until(lambda: server.wrote("PATCH", "/pods/p/status"))
+            stop.set()
+            await turning
+            await loop.close()
+            await writer.close()
+
+    asyncio.run(live())
+
+
 def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) -> None:
     """It waits for a bind that failed; what another leader has made of the group since is not known."""
     server = PodServer(choose=first(Fault(status=403)))

@@ -97,6 +97,32 @@ def test_a_pod_that_waits_is_told_once_and_again_when_the_reason_changes() -> No
     assert again.message != told.message
 
 
+def refused(made: Worker, now: float, *told: Document | Change) -> list[RefusalOrder]:
+    return [each for each in turn(made, now, *told).orders if isinstance(each, RefusalOrder)]
+
+
+def test_other_figures_alone_are_no_news_though_the_pod_does_not_show_them_yet() -> None:
+    made = worker()
+    (first,) = refused(made, 1.0, node("n0"), group("g"), pod("p", "g", "9"))
+    (figures,) = refused(made, 2.0, node("n1"))
+    assert (first.minor, first.event) == (False, True)
+    assert (figures.minor, figures.event) == (True, False)
+    assert figures.message != first.message
+
+
+def test_what_is_true_again_before_it_was_taken_back_on_the_pod_is_said_again() -> None:
+    """The pod still shows the first reason; the second may be on its way."""
+    made = worker()
+    (first,) = refused(made, 1.0, node("n0"), group("g"), pod("p", "g", "9"))
+    said = {"type": "PodScheduled", "status": "False", "reason": first.reason, "message": first.message}
+    shows = pod("p", "g", "9", status={"conditions": [said]})
+    taints = [{"key": "k", "value": "v", "effect": "NoSchedule"}]
+    (second,) = refused(made, 2.0, shows, node("n0", taints=taints))
+    (again,) = refused(made, 3.0, node("n0"))
+    assert second.message != first.message
+    assert again.message == first.message
+
+
 def test_what_stands_on_the_pod_already_is_not_said_again() -> None:
     made = worker()
     (told,) = of(turn(made, 1.0, node("n0"), group("g"), pod("p", "g", "9")).orders, RefusalOrder)
@@ -199,6 +225,55 @@ def test_objects_with_faults_are_told_and_told_when_they_are_mended() -> None:
     assert (mended.subject.key, mended.problems) == ("ml/bad", ())
 
 
+def invalid(document: Document, status: str = "False", reason: str = "Unreadable") -> Document:
+    """*document* as an earlier leader left it."""
+    said = {"type": "volcano-py.io/Valid", "status": status, "reason": reason, "message": "spec: bad"}
+    conditions = [*document.get("status", {}).get("conditions", []), said]
+    return {**document, "status": {**document.get("status", {}), "conditions": conditions}}
+
+
+def test_a_new_leader_takes_back_what_an_earlier_one_said_and_holds_no_more() -> None:
+    """Objects were mended, and room given up, while nobody led."""
+    made = worker()
+    healed = (invalid(node("n0")), invalid(group("g")), invalid(pod("p", "g", "9"), "True", "Doubtful"))
+    mended = invalid(node("n1"), "True", "Readable")
+    promised = pod("q", "g", "9", status={"nominatedNodeName": "n1"})
+    assert turn(made, 1.0, *healed, mended, promised, leads=False).orders == []
+    orders = turn(made, 2.0).orders
+    told = {each.subject.key: each.problems for each in orders if isinstance(each, ProblemOrder)}
+    assert told == {"n0": (), "ml/g": (), "ml/p": ()}
+    (status,) = [each for each in orders if isinstance(each, GroupOrder)]
+    valid = {each["type"]: each["reason"] for each in status.status["conditions"]}
+    assert valid["volcano-py.io/Valid"] == "Readable"
+    kept = [(each.name, each.node) for each in orders if isinstance(each, NominateOrder)]
+    assert kept == [("q", "")]
+    assert of(turn(made, 3.0, node("n2", "1")).orders, ProblemOrder) == []
+
+
+def test_a_new_leader_does_not_repeat_what_is_wrong_still() -> None:
+    made = worker()
+    bad = pod("p", "g", annotations={"volcano.sh/task-priority": "much"})
+    turn(made, 1.0, node("n0"), group("g"), bad, leads=False)
+    (told,) = of(turn(made, 2.0).orders, ProblemOrder)
+    assert isinstance(told, ProblemOrder)
+    said = {"type": "volcano-py.io/Valid", "status": "True", "reason": "Doubtful"}
+    shows = bad | {"status": {"phase": "Pending", "conditions": [{**said, "message": told.problems[0]}]}}
+    fresh = worker()
+    turn(fresh, 1.0, node("n0"), group("g"), shows, leads=False)
+    assert of(turn(fresh, 2.0).orders, ProblemOrder) == []
+
+
+def test_a_group_with_a_fault_says_so_whenever_its_status_is_written() -> None:
+    """Its conditions are written as a whole, and the object does not show the fault yet."""
+    made = worker()
+    doubtful = group("g", annotations={"volcano.sh/cooldown-time": "soon"})
+    orders = turn(made, 1.0, node("n0"), doubtful, pod("p", "g")).orders
+    assert [each.subject.kind for each in orders if isinstance(each, ProblemOrder)] == ["PodGroup"]
+    (status,) = [each for each in orders if isinstance(each, GroupOrder)]
+    reasons = {each["type"]: each["reason"] for each in status.status["conditions"]}
+    assert reasons["volcano-py.io/Valid"] == "Doubtful"
+
+
 def test_a_failed_bind_is_decided_anew() -> None:
     made = worker()
     (bind,) = of(turn(made, 1.0, node("n0"), group("g"), pod("p", "g")).orders, BindOrder)
@@ -254,9 +329,7 @@ def test_the_last_thing_that_a_queue_held_is_told(period_s: float) -> None:
     orders = turn(made, 66.1, deletion_of(("Pod", "ml/p")), deletion_of(("PodGroup", "ml/g"))).orders
     for later in (66.35, 67.2, 68.5):
         orders += turn(made, later).orders
-    assert [each.status for each in orders if isinstance(each, QueueOrder)] == [
-        {"allocated": {}}
-    ]
+    assert [each.status for each in orders if isinstance(each, QueueOrder)] == [{"allocated": {}}]
 
 
 MARKS = {"volcano-py.io/evicted-for": "ml/high"}
