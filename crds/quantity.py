@@ -108,7 +108,7 @@ def units_per_one(name: str) -> int:
     return 1 if name in _BYTE_RESOURCES or name.startswith("hugepages-") else 1000
 
 
-@lru_cache(maxsize=65536, typed=True)
+@lru_cache(maxsize=16384, typed=True)
 def to_units(value: str | int | float, units: int) -> int:
     """*value* in units of which one whole has *units*, rounded away from zero; as :func:`to_base`."""
     exact = parse_quantity(value) * units

@@ -31,7 +31,7 @@ def time_text(value: object) -> object:
     return value
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def parse_time_s(text: str) -> float:
     """Seconds since the epoch; raises ``ValueError`` where *text* is not an RFC 3339 time."""
     if _RFC3339.fullmatch(text) is not None:

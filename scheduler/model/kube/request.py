@@ -197,7 +197,7 @@ def _resize_is_infeasible(pod: Pod) -> bool:
     )
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=8192)
 def _kept(key: bytes) -> _Answer:
     return _compute(_decode(key))
 
