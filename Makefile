@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
 PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*/*.py),-p benchmarks)
 
-.PHONY: help setup shim controlplane lock test test-long lint format typecheck contracts crds demo playground bench bench-e2e clean
+.PHONY: help setup shim controlplane lock test test-long lint format typecheck contracts crds manifest demo playground bench bench-e2e clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
 shim: ## the quota library, build/shim/libvgpu.so (needs gcc or another C compiler: SHIM_CC=clang)
 	@command -v $(or $(SHIM_CC),gcc) >/dev/null \
 	  || { echo "no C compiler ($(or $(SHIM_CC),gcc)): the quota library is not built. On Debian or Ubuntu: apt-get install gcc libc6-dev" >&2; exit 1; }
-	@$(MAKE) -f shim/lib/shim.mk SHIM_PYTHON=$(PYTHON)
+	@$(MAKE) -s -f shim/lib/shim.mk SHIM_PYTHON=$(PYTHON)
 
 controlplane: ## etcd and a real kube-apiserver for the tests, in a cache folder
 	@tests/controlplane/build.sh
@@ -73,6 +73,9 @@ contracts: setup ## who may import whom
 
 crds: setup ## write the CRD YAML from the models
 	@$(BIN)/python -m volcano_py.crds.generate
+
+manifest: setup ## write deploy/install.yaml from its parts
+	@$(BIN)/python -m volcano_py.deploy.generate
 
 demo: setup ## a minute on a cluster without machines: a gang, shared cards, a borrow, a reclaim
 	@$(BIN)/volcano-py demo

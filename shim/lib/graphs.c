@@ -108,18 +108,6 @@ void graphs_read(int card) {
 	}
 }
 
-bool graphs_squeeze(int card) {
-	const fn_cuDeviceGraphMemTrim trim = DRIVER(cuDeviceGraphMemTrim);
-	const CUdevice device = device_of(card);
-	if (!allocates_on(card) || trim == NULL || device < 0) {
-		return false;
-	}
-	const uint64_t before = quota_used(card);
-	trim(device);
-	settle(card, 0);
-	return quota_used(card) < before;
-}
-
 bool graph_books_begin(CUgraphExec exec, struct charge *charge) {
 	struct record record;
 	uint64_t reserved;

@@ -17,7 +17,4 @@ bool graphs_fit(int card, uint64_t bytes);
 /* Makes the charge what graphs have reserved on the card. */
 void graphs_read(int card);
 
-/* Lets idle memory of graphs on the card go. Returns whether any went. */
-bool graphs_squeeze(int card);
-
 #endif

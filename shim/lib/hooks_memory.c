@@ -112,6 +112,7 @@ CUresult hook_cuMemFree(fn_cuMemFree real, CUdeviceptr_v1 dptr) {
 	if (known) {
 		charge_drop(&record, result);
 	}
+	pools_waited();
 	return result;
 }
 
@@ -125,5 +126,6 @@ CUresult hook_cuMemFree_v2(fn_cuMemFree_v2 real, CUdeviceptr dptr) {
 		imported_drop(dptr);
 		pools_freed();
 	}
+	pools_waited(); /* the driver waited for the card */
 	return result;
 }

@@ -62,6 +62,14 @@ bool pool_books_settle(CUmemoryPool pool, int card, uint64_t paid) {
 	return fits;
 }
 
+/* A pool that has more than is in use may shrink when another stream, of whichever device, is done. */
+static void expect_shrinking(CUmemoryPool pool, uint64_t reserved) {
+	uint64_t used;
+	if (read_attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) && used < reserved) {
+		pools_freed();
+	}
+}
+
 /* Reads one pool, whatever it has. Under the lock. */
 static void read_pool(const struct record *known, void *gone) {
 	struct record record = *known;
@@ -76,6 +84,7 @@ static void read_pool(const struct record *known, void *gone) {
 	quota_move(record.card, record.bytes, reserved);
 	record.bytes = reserved;
 	keep(&record);
+	expect_shrinking(pool, reserved);
 }
 
 void pool_books_read(CUmemoryPool pool) {
@@ -118,35 +127,6 @@ void pools_end_contexts(int card) {
 	read_all(true);
 }
 
-struct squeeze {
-	int card;
-	bool gave;
-};
-
-static void trim(const struct record *record, void *argument) {
-	struct squeeze *squeeze = argument;
-	const fn_cuMemPoolTrimTo real = DRIVER(cuMemPoolTrimTo);
-	if (record->card != squeeze->card || real == NULL) {
-		return;
-	}
-	real((CUmemoryPool)(uintptr_t)record->key, 0);
-	read_pool(record, NULL);
-	struct record after;
-	squeeze->gave |= table_find(&slice_process()->table, RECORD_POOL, record->key, &after) &&
-			 after.bytes < record->bytes;
-}
-
-bool pools_squeeze(int card) {
-	struct process *process = slice_process();
-	struct squeeze squeeze = {.card = card};
-	if (pthread_mutex_trylock(&process->pools_lock) != 0) {
-		return false; /* we are settling a pool, or somebody is */
-	}
-	table_visit(&process->table, RECORD_POOL, trim, &squeeze);
-	pthread_mutex_unlock(&process->pools_lock);
-	return graphs_squeeze(card) || squeeze.gave;
-}
-
 /* Whether a device's own pool is this one. */
 static bool belongs_to(CUmemoryPool pool, CUdevice device) {
 	CUmemoryPool own;
@@ -187,4 +167,13 @@ void pool_books_close(CUmemoryPool pool) {
 	}
 }
 
-bool (*const quota_squeeze)(int card) = pools_squeeze;
+/* A pool that is being settled is fresh already. */
+static void refresh(int card) {
+	struct process *process = slice_process();
+	if (pthread_mutex_trylock(&process->pools_lock) == 0) {
+		pthread_mutex_unlock(&process->pools_lock);
+		pools_read(card);
+	}
+}
+
+void (*const quota_refresh)(int card) = refresh;

@@ -3,8 +3,6 @@
 #ifndef VPY_POOLS_H
 #define VPY_POOLS_H
 
-#include <stdbool.h>
-
 #include "cuda_abi.h"
 
 /* A free is under way: pools may shrink once the stream gets there. */
@@ -13,11 +11,8 @@ void pools_freed(void);
 /* Streams were waited for: reads what pools have reserved now, if some free was under way. */
 void pools_waited(void);
 
-/* Reads what all pools of the card have reserved. */
+/* Reads what all pools, and graphs on the card, have reserved. */
 void pools_read(int card);
-
-/* Lets idle memory of this process's pools and graphs on the card go. Returns whether any went. */
-bool pools_squeeze(int card);
 
 /* The card's contexts are gone: pools that can't be read any more hold nothing. */
 void pools_end_contexts(int card);

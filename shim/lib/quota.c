@@ -84,13 +84,13 @@ static bool reserve_among_others(int card, uint64_t bytes, uint64_t limit) {
 	}
 }
 
-static bool reserve_after_sweep(int card, uint64_t bytes, uint64_t limit) {
+/* Without the dead, and without what is no longer held. */
+static bool reserve_afresh(int card, uint64_t bytes, uint64_t limit) {
 	slot_sweep(slice.region, slice.path, slice_slot());
-	if (reserve_among_others(card, bytes, limit)) {
-		return true;
+	if (quota_refresh != NULL) {
+		quota_refresh(card);
 	}
-	return quota_squeeze != NULL && quota_squeeze(card) &&
-	       reserve_among_others(card, bytes, limit);
+	return reserve_among_others(card, bytes, limit);
 }
 
 bool quota_reserve(int card, uint64_t bytes) {
@@ -100,7 +100,7 @@ bool quota_reserve(int card, uint64_t bytes) {
 	}
 	if (bytes <= (REGION_BYTES_MASK >> 2) && (limit == 0 || bytes <= limit)) {
 		if (try_reserve(card, bytes, limit) == FITS ||
-		    reserve_after_sweep(card, bytes, limit)) {
+		    reserve_afresh(card, bytes, limit)) {
 			return true;
 		}
 	}

@@ -26,8 +26,8 @@ uint64_t quota_used(int card);
 /* What the container may hold of *card*, bytes; 0 is no limit. */
 uint64_t quota_limit(int card);
 
-/* Asked before a refusal: lets go what this process holds of the card and doesn't need, and says
- * whether it gave anything back. Each library of ours defines it; NULL if there is nothing of the kind. */
-extern bool (*const quota_squeeze)(int card);
+/* Asked before a refusal: reads anew what this process holds of the card and may have shrunk by
+ * itself. Each library of ours defines it; NULL if there is nothing of the kind. */
+extern void (*const quota_refresh)(int card);
 
 #endif
