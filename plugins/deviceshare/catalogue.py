@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from volcano_py.crds.cards.names import ResourceNames
+from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.backend import Backend, Register
 from volcano_py.plugins.deviceshare.backends import BACKENDS
 from volcano_py.plugins.deviceshare.mig import DEFAULTS, KnownGeometry
@@ -86,6 +87,16 @@ class Catalogue:
             for asking in self.askings.values()
             for name in (*asking.names.percent, *asking.names.priority)
         )
+
+    @cached_property
+    def wishes(self) -> frozenset[str]:
+        """Annotations of a pod that say something of its cards."""
+        keys = {names.CARD_POLICY, names.NODE_POLICY, names.WEIGHTS, names.NUMA_BIND, *names.NOT_HONOURED}
+        for backend in self.backends.values():
+            wish = backend.wishes
+            keys |= {*wish.use_type, *wish.not_type, *wish.use_uuid, *wish.not_uuid}
+            keys |= {wish.mode_within, wish.mode_equal, backend.soft_pod}
+        return frozenset(keys - {""})
 
     @cached_property
     def aliases(self) -> dict[str, str]:

@@ -25,8 +25,8 @@ from volcano_py.scheduler.model.resources import Ints, Mask
 BINPACK: Final = "binpack"
 SPREAD: Final = "spread"
 _GROWS: Final = 2**60
-_TENANT: Final = 2**40
-_CORES: Final = 128
+TENANT: Final = 2**40
+CORES: Final = 128
 _FULL: Final = 2**30
 
 
@@ -135,8 +135,8 @@ def _key(request: CardRequest, room: Room, order: str) -> Ints:
     """(n, G) what cards sort by, the smaller first."""
     if request.weights:
         return _weighed(request.weights, room, order)
-    free: Ints = room.memory * _CORES + np.minimum(room.cores, _CORES - 1)
-    return room.tenants * _TENANT - free if order == SPREAD else free
+    free: Ints = room.memory * CORES + np.minimum(room.cores, CORES - 1)
+    return room.tenants * TENANT - free if order == SPREAD else free
 
 
 def _weighed(weights: tuple[float, ...], room: Room, order: str) -> Ints:

@@ -25,9 +25,10 @@ from volcano_py.plugins.deviceshare.needs import Share, need_of, share_at
 from volcano_py.plugins.deviceshare.placement import POLICIES, make_policy, typical_for
 from volcano_py.plugins.deviceshare.room import Room, fits, room_of
 from volcano_py.plugins.deviceshare.scoring import PolicyScores, linked, packed
-from volcano_py.plugins.deviceshare.slices import choice_of
+from volcano_py.plugins.deviceshare.slices import CardCharge, Taken, choice_of, single_choice
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
 from volcano_py.plugins.deviceshare.translate import main_ask
+from volcano_py.plugins.deviceshare.turns import Turns, independent, shares
 from volcano_py.plugins.deviceshare.wiring import Wires
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Check, Scope, Scorer
@@ -36,7 +37,7 @@ from volcano_py.scheduler.framework.view import NodeView
 from volcano_py.scheduler.model.cards import CardChoice, CardSource, CardSpec
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
-from volcano_py.scheduler.model.resources import CPU, Mask, Scores
+from volcano_py.scheduler.model.resources import CPU, Ints, Mask, Rows32, Scores
 
 
 class DeviceSharePlugin(Plugin):
@@ -69,6 +70,7 @@ class DeviceSharePlugin(Plugin):
         for check in (self._existence(), self._roominess()):
             points.predicate.add(self.name, check)
         points.choose_cards.add(self.name, self.choose)
+        points.choose_cards_in_turn.add(self.name, self.choose_in_turn)
         if self.settings.placement and self.settings.weight:
             self._open_policy(session)
         if self._scores is None:
@@ -95,6 +97,7 @@ class DeviceSharePlugin(Plugin):
             applies=asks_cards,
             explain=lambda klass, view: no_room(cards_of(klass), self._room(klass, view)),
             resolvable=True,
+            foresees=lambda klass: independent(cards_of(klass), self.facts(self._state)),
         )
 
     def exist(self, klass: TaskClass, view: NodeView) -> Mask:
@@ -108,7 +111,17 @@ class DeviceSharePlugin(Plugin):
         request, facts = cards_of(klass), self.facts(view.state)
         if facts.positions == 0:
             return np.full(len(view.rows), bool(request.bare))
+        if view.ahead is not None:
+            return self._have_room_ahead(klass, view, view.ahead)
         ok: Mask = self._fit(klass, view).sum(axis=1) >= main_ask(request).count
+        return ok | facts.bare(request.bare)[view.rows] if request.bare else ok
+
+    def _have_room_ahead(self, klass: TaskClass, view: NodeView, ahead: Ints) -> Mask:
+        """As ``have_room``, once as many pods are taken as *ahead* (n,) says."""
+        request, facts = cards_of(klass), self.facts(view.state)
+        rows, where = np.unique(view.rows, return_inverse=True)
+        room = room_of(view.state.cards, facts, request, rows, future=view.future)
+        ok: Mask = shares(request, room)[where] > ahead
         return ok | facts.bare(request.bare)[view.rows] if request.bare else ok
 
     # -- scores ---------------------------------------------------------------------------------
@@ -202,12 +215,52 @@ class DeviceSharePlugin(Plugin):
     def choose(self, klass: TaskClass, row: int, future: bool) -> CardChoice:
         """The cards of a pod of *klass* on node *row*, on which it fits."""
         request = cards_of(klass)
+        if not self._has_own(request, row):
+            return self._bare_choice(klass)
+        specs = self._state.cards.specs[row]
+        return self._choice(klass, specs, self._taken(klass, row, future, specs))
+
+    def choose_in_turn(self, klass: TaskClass, rows: Rows32) -> list[CardChoice]:
+        """The cards of pods of *klass* that go to *rows* (k,) one after another, and fit there."""
+        request, facts = cards_of(klass), self.facts(self._state)
+        order = request.card_order or self.settings.card_order
+        with_cards = [row for row in dict.fromkeys(rows.tolist()) if self._has_own(request, row)]
+        turns: dict[int, Turns] = {}
+        if with_cards:
+            room = room_of(self._state.cards, facts, request, np.array(with_cards, np.int32), future=False)
+            turns = {row: Turns(request, room, at, order) for at, row in enumerate(with_cards)}
+        [ask], choices = request.asks, []
+        charges: dict[tuple[str, int], CardCharge] = {}
+        for row in rows.tolist():
+            if row not in turns:
+                choices.append(self._bare_choice(klass))
+                continue
+            specs, at = self._state.cards.specs[row], turns[row].next()
+            spec = specs[at]
+            share = Share(ask.memory_on(spec.memory_mib), ask.cores)
+            kind = spec.vendor, spec.memory_mib
+            if kind in charges:
+                choices.append(single_choice(request, at, spec, share, charges[kind]))
+            else:
+                choices.append(self._choice(klass, specs, [[(at, share)]]))
+                charges[kind] = choices[-1].charge
+        return choices
+
+    def _has_own(self, request: CardRequest, row: int) -> bool:
+        """Whether node *row* registers cards of the kind that is asked for."""
         specs = self._state.cards.specs.get(row, ())
-        if not any(request.selection.accepts_vendor(spec.vendor) for spec in specs):
-            charge = charge_with(dict(klass.signature.charge), bare_charge(request), self.source.catalogue)
-            return CardChoice((), (), None if charge == klass.signature.charge else charge)
-        taken = self._taken(klass, row, future, specs)
-        return choice_of(klass, request, specs, taken, self.source.catalogue, self.source.largest_mib)
+        return any(request.selection.accepts_vendor(spec.vendor) for spec in specs)
+
+    def _bare_choice(self, klass: TaskClass) -> CardChoice:
+        """What a pod is charged on a node where its cards are an ordinary resource."""
+        charge = charge_with(
+            dict(klass.signature.charge), bare_charge(cards_of(klass)), self.source.catalogue
+        )
+        return CardChoice((), (), None if charge == klass.signature.charge else charge)
+
+    def _choice(self, klass: TaskClass, specs: Sequence[CardSpec], taken: Sequence[Taken]) -> CardChoice:
+        source = self.source
+        return choice_of(klass, cards_of(klass), specs, taken, source.catalogue, source.largest_mib)
 
     def _taken(
         self, klass: TaskClass, row: int, future: bool, specs: Sequence[CardSpec]

@@ -14,6 +14,18 @@ from volcano_py.scheduler.model.classes import TaskClass
 Taken = Sequence[tuple[int, Share]]
 """Cards of one ask: position, and what is taken of it."""
 
+CardCharge = tuple[tuple[str, int], ...] | None
+"""As ``CardChoice.charge``."""
+
+
+def single_choice(
+    request: CardRequest, at: int, spec: CardSpec, share: Share, charge: CardCharge
+) -> CardChoice:
+    """The choice of one *share* of the card *spec* at position *at* for the one ask, if *charge* is known."""
+    part = Slice(request.asks[0].container, at, spec.uuid, share.memory_mib, share.cores)
+    hold = CardHold(at, share.memory_mib, share.cores, 1, share.parts, request.rules)
+    return CardChoice((part,), (hold,), charge)
+
 
 def choice_of(
     klass: TaskClass,

@@ -13,10 +13,13 @@ may end on nodes without registered cards are charged memory and cores only wher
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
+from volcano_py.crds.annotations import PREEMPTABLE
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Books, Catalogue
@@ -30,9 +33,19 @@ from volcano_py.scheduler.model.cards import CardChoice, CardSpec, PodShape, Sli
 from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.objects import Node, Pod
 from volcano_py.scheduler.model.kube.request import pod_request
+from volcano_py.scheduler.model.notes import as_flag, said
 
 _NOTES: Final = "metadata.annotations"
 _FIRST_VENDORS: Final = ("nvidia",)
+
+
+_MOST_SHAPES: Final = 2**14
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _yields(pod: Pod) -> bool:
+    """Whether the pod itself says that it can be interrupted."""
+    return as_flag(said(pod.metadata.labels, pod.metadata.annotations, PREEMPTABLE)) is True
 
 
 class DeviceShareSource:
@@ -52,6 +65,7 @@ class DeviceShareSource:
         self.largest_mib = 0
         self.measures: Mapping[str, str] = catalogue.measures(_FIRST_VENDORS)
         self._seen = set(_FIRST_VENDORS)
+        self._shapes: dict[Hashable, PodShape] = {}
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -69,6 +83,25 @@ class DeviceShareSource:
         resources = self.catalogue.resources
         if resources.isdisjoint(request):
             return PodShape(request, request)
+        key = (*self._key(pod), tuple(request.items()), self.largest_mib)
+        known = self._shapes.get(key)
+        if known is None:
+            if len(self._shapes) > _MOST_SHAPES:
+                self._shapes.clear()
+            known = self._shapes[key] = self._shape(pod, request)
+        return known
+
+    def _key(self, pod: Pod) -> tuple[Hashable, ...]:
+        """All of *pod* that decides what it asks of cards: pods made alike are read once."""
+        spec, notes, wishes = pod.spec, pod.metadata.annotations, self.catalogue.wishes
+        both = (*spec.init_containers, *spec.containers)
+        containers = _encode([(c.name, c.restart_policy, c.resources) for c in both])
+        wished = tuple((key, notes[key]) for key in sorted(notes.keys() & wishes))
+        rules = self._rules_of(pod)
+        return containers, len(spec.init_containers), wished, bool(spec.node_name), rules, _yields(pod)
+
+    def _shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
+        resources = self.catalogue.resources
         cards, problems = self._request(pod)
         plain = {name: amount for name, amount in request.items() if name not in resources}
         if cards is None:
@@ -136,11 +169,15 @@ class DeviceShareSource:
     def _request(self, pod: Pod) -> tuple[CardRequest | None, tuple[Problem, ...]]:
         """What *pod* asks, with the rules that it falls under."""
         request, problems = card_request(pod, self.catalogue)
-        if request is not None and self.rules:
-            labels = pod.metadata.labels
-            rules = sum(1 << at for at, rule in enumerate(self.rules) if rule.items() <= labels.items())
-            request = replace(request, rules=rules)
+        rules, yields = self._rules_of(pod), _yields(pod)
+        if request is not None and (rules or yields):
+            request = replace(request, rules=rules, yields=yields)
         return request, problems
+
+    def _rules_of(self, pod: Pod) -> int:
+        """Bits of the rules whose labels *pod* has."""
+        labels = pod.metadata.labels
+        return sum(1 << at for at, rule in enumerate(self.rules) if rule.items() <= labels.items())
 
     def _without_cards(self, pod: Pod, request: CardRequest) -> CardChoice | None:
         """A pod on a node that reports no cards: a plain whole card, or one whose cards are gone."""

@@ -8,7 +8,7 @@ amounts as they will be. Whatever changes a node otherwise changes its ``version
 computed anew.
 
 Classes that a scorer or check of scope ``NODE`` looks at have one rung: their row is computed again
-after each placement.
+after each placement. Only a check that counts what is taken ahead itself leaves them all (``foresees``).
 """
 
 from __future__ import annotations
@@ -36,13 +36,18 @@ _MANY: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The checks and scorers that a class cares about, by what they depend on."""
+    """The checks and scorers that a class cares about, by what they depend on.
+
+    Attributes:
+        foreseen: the local checks count what is taken ahead.
+    """
 
     static: tuple[Check, ...]
     local: tuple[Check, ...]
     cluster: tuple[Check, ...]
     scorers: tuple[Scorer, ...]
     relative: tuple[Scorer, ...]
+    foreseen: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ class Rules:
     @property
     def rungs(self) -> int:
         """How many pods ahead a row can be known."""
-        by_amounts = not self.local and all(s.scope <= Scope.AMOUNTS for s in self.scorers)
+        by_amounts = self.foreseen and all(s.scope <= Scope.AMOUNTS for s in self.scorers)
         return RUNGS if by_amounts else 1
 
 
@@ -61,12 +66,14 @@ def rules_for(klass: TaskClass, checks: list[Check], scorers: list[Scorer]) -> R
     """Those of *checks* and *scorers* that apply to *klass*."""
     mine = [check for check in checks if check.applies(klass)]
     opinions = [scorer for scorer in scorers if scorer.applies(klass)]
+    local = tuple(c for c in mine if c.scope in (Scope.AMOUNTS, Scope.NODE))
     return Rules(
         tuple(c for c in mine if c.scope == Scope.STATIC),
-        tuple(c for c in mine if c.scope in (Scope.AMOUNTS, Scope.NODE)),
+        local,
         tuple(c for c in mine if c.scope == Scope.CLUSTER),
         tuple(s for s in opinions if s.scope != Scope.CLUSTER),
         tuple(s for s in opinions if s.scope == Scope.CLUSTER),
+        all(check.foresees is not None and check.foresees(klass) for check in local),
     )
 
 
@@ -274,4 +281,5 @@ class Ladder:
             used=used,
             nonzero_cpu=nodes.nonzero_cpu[repeated] + times * cpu,
             nonzero_memory=nodes.nonzero_memory[repeated] + times * memory,
+            ahead=times,
         )

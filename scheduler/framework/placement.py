@@ -191,6 +191,14 @@ class Placer:
             return [entry.call(klass, row, future)]
         return None
 
+    def _cards_in_turn(self, klass: TaskClass, rows: Rows32) -> list[CardChoice] | None:
+        """The cards that pods of *klass* get which go to *rows* (k,), one after another."""
+        if klass.cards is None:
+            return None
+        for entry in self._session.points.choose_cards_in_turn:
+            return entry.call(klass, rows)
+        return None
+
     def refusal(self, klass: TaskClass) -> Refusal:
         """Why no node takes a pod of *klass* now; the same object until a node changes."""
         known = self._refusals.get(klass.row)
@@ -205,7 +213,7 @@ class Placer:
         positions = ladder.take(self.state, len(tasks))
         if positions:
             rows = ladder.order[np.array(positions, np.int64)]
-            statement.allocate(tasks[: len(positions)], rows)
+            statement.allocate(tasks[: len(positions)], rows, self._cards_in_turn(ladder.klass, rows))
             ladder.applied(self.state, positions)
         return len(positions)
 

@@ -130,6 +130,8 @@ class Check:
         explain: one line for people, used in "0/N nodes are available: 3 <explain>"; may depend on
             class and view of the failed nodes (for "largest free slice 2048Mi, asked 4096Mi").
         resolvable: evicting pods can help.
+        foresees: of a check of scope ``NODE``, the classes for which ``mask`` counts, besides what is
+            booked, the pods that ``NodeView.ahead`` says are taken: such classes are known many pods ahead.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Check:
     applies: Callable[[TaskClass], bool]
     explain: Callable[[TaskClass, NodeView], str]
     resolvable: bool = False
+    foresees: Callable[[TaskClass], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,8 @@ class Points:
     best_node: Declared[Callable[[TaskClass, Rows32, Scores], int | None]] = Declared("enableBestNode")
     # Cards: what a pod of the class gets on a node (row, future); at most one plugin answers.
     choose_cards: Declared[Callable[[TaskClass, int, bool], CardChoice]] = Declared()
+    # The same for pods that go to nodes (k,) one after another, of a class whose cards are foreseen.
+    choose_cards_in_turn: Declared[Callable[[TaskClass, Rows32], list[CardChoice]]] = Declared()
     # Told, not asked.
     booked: Declared[Callable[[Batch, int], None]] = Declared()
     closing: Declared[Callable[[], None]] = Declared()

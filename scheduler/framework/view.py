@@ -23,9 +23,10 @@ class NodeView:
         future: asked about the time when releasing pods are gone and promised ones are there. Checks
             of scope ``NODE`` and ``CLUSTER`` must then count neither / both. In a view of now, who is
             promised a place already keeps away whom he would not bear beside him.
+        ahead: (n,) pods of the class asked about that are taken there and not booked; None: none.
     """
 
-    __slots__ = ("_allocatable", "_cpu", "_memory", "_used", "future", "rows", "state")
+    __slots__ = ("_allocatable", "_cpu", "_memory", "_used", "ahead", "future", "rows", "state")
 
     def __init__(
         self,
@@ -37,9 +38,10 @@ class NodeView:
         nonzero_memory: Ints | None = None,
         *,
         future: bool = False,
+        ahead: Ints | None = None,
     ) -> None:
         """Amounts given here are hypothetical; those left out are the nodes' own."""
-        self.state, self.rows, self.future = state, rows, future
+        self.state, self.rows, self.future, self.ahead = state, rows, future, ahead
         self._allocatable, self._used = allocatable, used
         self._cpu, self._memory = nonzero_cpu, nonzero_memory
 

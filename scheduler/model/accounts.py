@@ -309,7 +309,8 @@ class Accounts:
         """(R,) what *batch* costs its queue and job, times *sign*; read only."""
         extra: list[Ints] = []
         if batch.klass.cards is not None:  # first, since a record may name resources that widen all vectors
-            extra = [self._card_charge(task, batch.klass) for task in batch.tasks.tolist()]
+            told = (self._card_charge(task, batch.klass) for task in batch.tasks.tolist())
+            extra = [more for more in told if more is not None]
         times = sign * len(batch.tasks)
         total: Ints = batch.klass.charge if times == 1 else batch.klass.charge * times
         for more in extra:
@@ -322,7 +323,7 @@ class Accounts:
         if klass.cards is None:
             return klass.charge
         extra = self._card_charge(task, klass)  # first, as above
-        return klass.charge + extra
+        return klass.charge if extra is None else klass.charge + extra
 
     def charges_of(self, tasks: Rows32) -> Ints:
         """(T, R) what each of *tasks* (T,) costs its queue and job."""
@@ -337,11 +338,11 @@ class Accounts:
                     charges[at] = self.charge_of_task(int(tasks[at]))
         return charges
 
-    def _card_charge(self, task: int, klass: TaskClass) -> Ints:
-        """How far the chosen cards' charge differs from the class's."""
+    def _card_charge(self, task: int, klass: TaskClass) -> Ints | None:
+        """How far the chosen cards' charge differs from the class's; None: not at all."""
         choice = self.tasks.slices.get(task)
         if choice is None or choice.charge is None:
-            return np.zeros_like(klass.charge)
+            return None
         vocabulary = self.nodes.vocabulary
         return vocabulary.vector(dict(choice.charge)) - klass.charge
 

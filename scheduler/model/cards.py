@@ -272,13 +272,22 @@ class CardTable:
             self.moving += sign
         for hold in choice.holds:
             self._reach(row + 1, hold.card + 1)
-            getattr(self, f"{kind}_memory")[row, hold.card] += sign * hold.memory_mib
-            getattr(self, f"{kind}_cores")[row, hold.card] += sign * hold.cores
-            getattr(self, f"{kind}_slots")[row, hold.card] += sign * hold.slots
+            memory, cores, slots = self._books(kind)
+            memory[row, hold.card] += sign * hold.memory_mib
+            cores[row, hold.card] += sign * hold.cores
+            slots[row, hold.card] += sign * hold.slots
             if hold.parts:
                 self._book_bits(f"{kind}_parts", row, hold.card, hold.parts, sign)
             if hold.tags:
                 self._book_bits(f"{kind}_tags", row, hold.card, hold.tags, sign)
+
+    def _books(self, kind: str) -> tuple[Ints, Ints, Ints]:
+        """Memory, cores and slots of *kind*."""
+        if kind == "used":
+            return self.used_memory, self.used_cores, self.used_slots
+        if kind == "leaving":
+            return self.leaving_memory, self.leaving_cores, self.leaving_slots
+        return self.promised_memory, self.promised_cores, self.promised_slots
 
     def _book_bits(self, what: str, row: int, card: int, bits: int, sign: int) -> None:
         """Two holds may have a bit in common, in records that others wrote; it is free when both are gone."""

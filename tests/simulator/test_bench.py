@@ -33,7 +33,7 @@ def small(name: str, **numbers: Any) -> Shape:
 
 def test_every_target_names_a_shape() -> None:
     assert read_targets().keys() <= SHAPES.keys()
-    assert len(SHAPES) == 25
+    assert len(SHAPES) == 26
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,7 @@ def test_every_target_names_a_shape() -> None:
         (small("ksp-s4", nodes=4, pods_per_job=30), 30),
         (small("ksp-s5", nodes=4, jobs=40), 40),
         (small("ksp-s7", nodes=4, jobs=2, pods_per_job=20, min_available=20), 40),
+        (small("slices-8000", nodes=4, jobs=9), 90),
         (small("ksp-2025", nodes=40, jobs=340), 999),
         (small("volcano-comprehensive", nodes=4), 55),
         (small("volcano-topology", nodes=60, jobs=2), 100),
