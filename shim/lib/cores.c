@@ -9,6 +9,7 @@
 #include "card.h"
 #include "clock.h"
 #include "nvml.h"
+#include "timing.h"
 
 #define SAMPLE_EVERY_NS UINT64_C(100000000)
 #define REFILL_EVERY_NS UINT64_C(200000)
@@ -83,6 +84,18 @@ static void correct(struct region_card *card, uint64_t measured_ns) {
 	learn_cost(card, measured_ns, blocks);
 }
 
+void cores_learn(int card, uint64_t ns, uint64_t blocks) {
+	learn_cost(card_at(card), ns, blocks);
+}
+
+/* Nobody tells how busy the card is: what launches cost by their own time is all that counts. */
+static void trust_timing(int number) {
+	struct region_card *card = card_at(number);
+	atomic_fetch_or(&slice_process()->untold, 1u << number);
+	atomic_fetch_add(&card->busy_ns, atomic_exchange(&card->spent_ns, 0));
+	atomic_store(&card->blocks, 0);
+}
+
 /* Measures by process; or, where the card or the pids don't allow that, by card. */
 static void measure(int number, uint64_t now) {
 	struct region_card *card = card_at(number);
@@ -104,7 +117,9 @@ static void measure(int number, uint64_t now) {
 		return;
 	}
 	const int rate = nvml_read_rate(uuid);
-	if (rate >= 0 && looked != 0) {
+	if (rate < 0) {
+		trust_timing(number);
+	} else if (looked != 0) {
 		correct(card, (now - looked) / 100 * (uint64_t)(rate > 100 ? 100 : rate));
 	}
 }
@@ -138,6 +153,12 @@ static uint64_t remaining(int card, uint64_t now) {
 	}
 	if (!holds(card, now, &cores)) {
 		return 0;
+	}
+	if (cores_are_untold(card)) {
+		timing_look();
+		if (slice_process()->timing.pending && atomic_load(&card_at(card)->cost) == 0) {
+			return PAUSE_LEAST_NS; /* nothing is known yet of what launches cost */
+		}
 	}
 	const int64_t tokens = atomic_load(&card_at(card)->tokens);
 	return tokens > 0 ? 0 : (uint64_t)(-tokens) / cores * 100 + PAUSE_LEAST_NS;

@@ -13,6 +13,14 @@
 /* Waits until launches are not blocked; and if the card's time is limited, until there is some. */
 void cores_wait(int card, uint64_t blocks);
 
+/* Learns what blocks cost from a launch whose time was taken. */
+void cores_learn(int card, uint64_t ns, uint64_t blocks);
+
+/* Whether launches on the card have to be timed, since NVML doesn't tell its use. */
+static inline bool cores_are_untold(int card) {
+	return (atomic_load_explicit(&slice_process()->untold, memory_order_relaxed) >> card & 1) != 0;
+}
+
 /* Notes the launch. Whether cores_wait is needed. No lock, and no clock that costs. */
 static inline bool cores_note(int card, int slot) {
 	struct region *region = slice.region;

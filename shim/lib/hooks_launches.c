@@ -6,6 +6,7 @@
 #include "cores.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "timing.h"
 
 #define COARSE_NS UINT64_C(10000000)
 
@@ -25,19 +26,37 @@ static int launch_card(void) {
 	return slice.region->header.device_count == 1 ? 0 : card_here();
 }
 
-static void launch(uint64_t blocks) {
+/* Stream handles of the driver's own. */
+#define STREAM_PER_THREAD ((CUstream)2)
+
+/* Whether the launch is being timed. */
+static bool launch(uint64_t blocks, CUstream stream) {
 	const int slot = slice_slot();
 	if (slot < 0 || atomic_load_explicit(&slice.state, memory_order_relaxed) != SLICE_ON) {
-		return;
+		return false;
 	}
 	const int card = launch_card();
 	if (card < 0) {
-		return;
+		return false;
 	}
 	note_time(slot);
-	if (cores_note(card, slot)) {
-		cores_wait(card, blocks);
+	if (!cores_note(card, slot)) {
+		return false;
 	}
+	cores_wait(card, blocks);
+	return cores_are_untold(card) && timing_begin(card, blocks, stream);
+}
+
+static CUresult launched(bool timed, CUstream stream, CUresult result) {
+	if (timed) {
+		timing_end(stream, result);
+	}
+	return result;
+}
+
+/* The stream that NULL means to this variant of a function. */
+static CUstream meant(CUstream stream, bool per_thread) {
+	return stream == NULL && per_thread ? STREAM_PER_THREAD : stream;
 }
 
 static uint64_t blocks_of(unsigned int x, unsigned int y, unsigned int z) {
@@ -49,17 +68,22 @@ CUresult hook_cuLaunchKernel(fn_cuLaunchKernel real, CUfunction f, unsigned int 
 			     unsigned int blockDimY, unsigned int blockDimZ,
 			     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,
 			     void **extra) {
-	launch(blocks_of(gridDimX, gridDimY, gridDimZ));
-	return real(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-		    sharedMemBytes, hStream, kernelParams, extra);
+	const CUstream stream = meant(hStream, real == DRIVER(cuLaunchKernel_ptsz));
+	const bool timed = launch(blocks_of(gridDimX, gridDimY, gridDimZ), stream);
+	return launched(timed, stream,
+			real(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+			     sharedMemBytes, hStream, kernelParams, extra));
 }
 
 CUresult hook_cuLaunchKernelEx(fn_cuLaunchKernelEx real, const CUlaunchConfig *config,
 			       CUfunction f, void **kernelParams, void **extra) {
-	if (config != NULL) {
-		launch(blocks_of(config->gridDimX, config->gridDimY, config->gridDimZ));
+	if (config == NULL) {
+		return real(config, f, kernelParams, extra);
 	}
-	return real(config, f, kernelParams, extra);
+	const CUstream stream = meant(config->hStream, real == DRIVER(cuLaunchKernelEx_ptsz));
+	const bool timed =
+		launch(blocks_of(config->gridDimX, config->gridDimY, config->gridDimZ), stream);
+	return launched(timed, stream, real(config, f, kernelParams, extra));
 }
 
 CUresult hook_cuLaunchCooperativeKernel(fn_cuLaunchCooperativeKernel real, CUfunction f,
@@ -68,24 +92,30 @@ CUresult hook_cuLaunchCooperativeKernel(fn_cuLaunchCooperativeKernel real, CUfun
 					unsigned int blockDimY, unsigned int blockDimZ,
 					unsigned int sharedMemBytes, CUstream hStream,
 					void **kernelParams) {
-	launch(blocks_of(gridDimX, gridDimY, gridDimZ));
-	return real(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-		    sharedMemBytes, hStream, kernelParams);
+	const CUstream stream = meant(hStream, real == DRIVER(cuLaunchCooperativeKernel_ptsz));
+	const bool timed = launch(blocks_of(gridDimX, gridDimY, gridDimZ), stream);
+	return launched(timed, stream,
+			real(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+			     sharedMemBytes, hStream, kernelParams));
 }
 
+/* One function on several devices: the current one pays. */
 CUresult hook_cuLaunchCooperativeKernelMultiDevice(fn_cuLaunchCooperativeKernelMultiDevice real,
 						   CUDA_LAUNCH_PARAMS *launchParamsList,
 						   unsigned int numDevices, unsigned int flags) {
-	for (unsigned int i = 0; launchParamsList != NULL && i < numDevices; i++) {
-		const CUDA_LAUNCH_PARAMS *params = &launchParamsList[i];
-		launch(blocks_of(params->gridDimX, params->gridDimY, params->gridDimZ));
+	if (launchParamsList == NULL || numDevices == 0) {
+		return real(launchParamsList, numDevices, flags);
 	}
-	return real(launchParamsList, numDevices, flags);
+	const CUDA_LAUNCH_PARAMS *params = &launchParamsList[0];
+	const CUstream stream = params->hStream;
+	const bool timed =
+		launch(blocks_of(params->gridDimX, params->gridDimY, params->gridDimZ), stream);
+	return launched(timed, stream, real(launchParamsList, numDevices, flags));
 }
 
 CUresult hook_cuLaunch(fn_cuLaunch real, CUfunction f) {
-	launch(1);
-	return real(f);
+	const bool timed = launch(1, NULL);
+	return launched(timed, NULL, real(f));
 }
 
 static uint64_t old_blocks(int width, int height) {
@@ -93,14 +123,14 @@ static uint64_t old_blocks(int width, int height) {
 }
 
 CUresult hook_cuLaunchGrid(fn_cuLaunchGrid real, CUfunction f, int grid_width, int grid_height) {
-	launch(old_blocks(grid_width, grid_height));
-	return real(f, grid_width, grid_height);
+	const bool timed = launch(old_blocks(grid_width, grid_height), NULL);
+	return launched(timed, NULL, real(f, grid_width, grid_height));
 }
 
 CUresult hook_cuLaunchGridAsync(fn_cuLaunchGridAsync real, CUfunction f, int grid_width,
 				int grid_height, CUstream hStream) {
-	launch(old_blocks(grid_width, grid_height));
-	return real(f, grid_width, grid_height, hStream);
+	const bool timed = launch(old_blocks(grid_width, grid_height), hStream);
+	return launched(timed, hStream, real(f, grid_width, grid_height, hStream));
 }
 
 CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstream hStream) {
@@ -108,8 +138,9 @@ CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstr
 	if (!graph_books_begin(hGraphExec, &charge)) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	launch(CORES_GRAPH_BLOCKS);
-	const CUresult result = real(hGraphExec, hStream);
+	const CUstream stream = meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
+	const bool timed = launch(CORES_GRAPH_BLOCKS, stream);
+	const CUresult result = launched(timed, stream, real(hGraphExec, hStream));
 	graph_books_end(&charge);
 	return result;
 }

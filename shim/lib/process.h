@@ -9,11 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cuda_abi.h"
 #include "nvml.h"
 #include "region.h"
 #include "table.h"
 
 #define PROCESS_ORDINALS 64 /* CUDA devices that one process can see */
+
+/* The launch whose time is taken (timing.c). */
+struct timing {
+	pthread_mutex_t lock;
+	bool pending;
+	int card;
+	uint64_t blocks;
+	uint64_t context; /* that the events belong to */
+	CUevent first;
+	CUevent last;
+};
 
 struct process {
 	_Atomic uint32_t ready; /* it has a slot, or was told that there is none */
@@ -36,6 +48,8 @@ struct process {
 	pthread_mutex_t pools_lock; /* what pools and graphs have reserved */
 	_Atomic uint32_t pools_stale; /* a free is under way: look again when streams are done */
 	_Atomic uint32_t graphs_allocate; /* bit by card: some graph allocates on it */
+	_Atomic uint32_t untold;	  /* bit by card: NVML doesn't tell its use */
+	struct timing timing;
 };
 
 #endif

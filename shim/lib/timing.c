@@ -1,0 +1,86 @@
+/* One launch of the process at a time. In the order of its stream the first event comes when what was
+ * there before is done, so that between the two lies the launch alone. */
+#define _GNU_SOURCE
+#include "timing.h"
+
+#include "charge.h"
+#include "cores.h"
+#include "driver.h"
+#include "slice.h"
+
+static bool make_events(struct timing *timing) {
+	CUevent first;
+	CUevent last;
+	const uint64_t context = charge_context();
+	const fn_cuEventCreate create = DRIVER(cuEventCreate);
+	if (timing->context == context && context != 0) {
+		return true;
+	}
+	/* Those of another context go with it. */
+	if (context == 0 || create == NULL || create(&first, 0) != CUDA_SUCCESS ||
+	    create(&last, 0) != CUDA_SUCCESS) {
+		return false;
+	}
+	timing->context = context;
+	timing->first = first;
+	timing->last = last;
+	return true;
+}
+
+static bool is_capturing(CUstream stream) {
+	CUstreamCaptureStatus status;
+	const fn_cuStreamIsCapturing ask = DRIVER(cuStreamIsCapturing);
+	return ask != NULL &&
+	       (ask(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+bool timing_begin(int card, uint64_t blocks, CUstream stream) {
+	struct timing *timing = &slice_process()->timing;
+	const fn_cuEventRecord record = DRIVER(cuEventRecord);
+	if (is_capturing(stream) || pthread_mutex_trylock(&timing->lock) != 0) {
+		return false;
+	}
+	if (!timing->pending && make_events(timing) && record != NULL &&
+	    record(timing->first, stream) == CUDA_SUCCESS) {
+		timing->card = card;
+		timing->blocks = blocks;
+		return true;
+	}
+	pthread_mutex_unlock(&timing->lock);
+	return false;
+}
+
+void timing_end(CUstream stream, CUresult result) {
+	struct timing *timing = &slice_process()->timing;
+	const fn_cuEventRecord record = DRIVER(cuEventRecord);
+	timing->pending = result == CUDA_SUCCESS && record(timing->last, stream) == CUDA_SUCCESS;
+	pthread_mutex_unlock(&timing->lock);
+}
+
+/* Whether the launch is done, and what it took; a fault of the driver ends the taking. */
+static void finish(struct timing *timing) {
+	float ms = 0;
+	const fn_cuEventQuery query = DRIVER(cuEventQuery);
+	const fn_cuEventElapsedTime elapsed = DRIVER(cuEventElapsedTime);
+	const CUresult result = query != NULL ? query(timing->last) : CUDA_ERROR_NOT_FOUND;
+	if (result == CUDA_ERROR_NOT_READY) {
+		return;
+	}
+	timing->pending = false;
+	if (result == CUDA_SUCCESS && elapsed != NULL &&
+	    elapsed(&ms, timing->first, timing->last) == CUDA_SUCCESS && ms > 0) {
+		cores_learn(timing->card, (uint64_t)((double)ms * 1e6), timing->blocks);
+	} else {
+		timing->context = 0;
+	}
+}
+
+void timing_look(void) {
+	struct timing *timing = &slice_process()->timing;
+	if (pthread_mutex_trylock(&timing->lock) == 0) {
+		if (timing->pending) {
+			finish(timing);
+		}
+		pthread_mutex_unlock(&timing->lock);
+	}
+}

@@ -1,0 +1,19 @@
+/* Where NVML doesn't tell how busy a card is (MIG, old drivers): the time of some launches, taken
+ * between two events of the driver. */
+#ifndef VPY_TIMING_H
+#define VPY_TIMING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+/* Before a launch on a card whose use isn't told: starts to take its time, unless one is being taken
+ * already. Returns whether timing_end must follow the launch. */
+bool timing_begin(int card, uint64_t blocks, CUstream stream);
+void timing_end(CUstream stream, CUresult result);
+
+/* Looks whether the launch whose time is taken is done; if so, its cost is learned. */
+void timing_look(void);
+
+#endif
