@@ -12,6 +12,7 @@ from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.objects import KINDS, parse_object
 from volcano_py.crds.schedulerconfig import SchedulerConfig
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
+from volcano_py.scheduler.framework.registry import naming_the_author
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.faults import Fault, Origins, fault_of, unreadable
@@ -34,7 +35,8 @@ _CORE: Final = {
 }  # fmt: skip
 _OURS: Final = {kind.info.kind: kind.info.api_version for kind in KINDS}
 _CONFIG_KEYS: Final = ("actions", "tiers", "configurations", "metrics")
-_ARGUMENT: Final = re.compile(r"""plugin (\S+): (.*?argument ["']([^"']+)["'].*)""", re.DOTALL)
+_OWNER: Final = re.compile(r"(plugin|action) (\S+): (.*)", re.DOTALL)
+_ARGUMENT: Final = re.compile(r"""argument ["']([^"']+)["']""")
 _REFERENCES: Final = (
     ("metadata", "annotations", GROUP),
     ("spec", "queue"),
@@ -66,17 +68,18 @@ def plan_manifests(
         ConfigError: *config* can't be carried out.
     """
     manifests, faults = read
-    world = World(config, now)
-    world.apply(around)
     given = _Input(manifests)
     given.errors += [unreadable(fault) for fault in faults]
-    given.take_in(world)
-    results = []
-    for number in range(cycles):
-        if number and settle:
-            world.settle()
-        results.append(world.cycle())
-    report = plan_report(world.engine, results, world.now)
+    with naming_the_author():
+        world = World(config, now)
+        world.apply(around)
+        given.take_in(world)
+        results = []
+        for number in range(cycles):
+            if number and settle:
+                world.settle()
+            results.append(world.cycle())
+        report = plan_report(world.engine, results, world.now)
     return {**report, "errors": _data(given.errors), "warnings": _data(given.warnings)}
 
 
@@ -102,13 +105,14 @@ def not_planned(read: Read, messages: Iterable[str], config: Text, now: float) -
 
 
 def _config_problem(message: str, config: Text) -> Problem:
-    """*message* about *config* split into field and sentence; a plugin's argument is a field of its own."""
-    argument = _ARGUMENT.match(message)
-    if argument is not None:
-        name, rest, key = argument.groups()
-        for place, plugin in _plugins(config):
-            if plugin == name:
-                return Problem(f"{place}.arguments[{key}]", rest)
+    """*message* about *config* split into field and sentence; an argument is a field of its own."""
+    owner = _OWNER.match(message)
+    if owner is not None:
+        what, name, rest = owner.groups()
+        argument = _ARGUMENT.search(rest)
+        for place, named in _plugins(config) if what == "plugin" else _actions(config):
+            if named == name:
+                return Problem(f"{place}.arguments[{argument[1]}]" if argument else place, rest)
     field, separator, rest = message.partition(": ")
     named = bool(separator) and field.startswith(_CONFIG_KEYS)
     return Problem(field, rest) if named else Problem("", message)
@@ -120,6 +124,15 @@ def _plugins(config: Text) -> Iterator[tuple[str, object]]:
         for tier, said in enumerate(manifest.document.get("tiers") or []):
             for place, plugin in enumerate(said.get("plugins") or []):
                 yield f"tiers[{tier}].plugins[{place}]", plugin.get("name")
+
+
+def _actions(config: Text) -> Iterator[tuple[str, object]]:
+    """Field and name of every action that a configuration has arguments for; those without come last."""
+    for manifest in read_text(config.text, config.file)[0]:
+        for place, said in enumerate(manifest.document.get("configurations") or []):
+            yield f"configurations[{place}]", said.get("name")
+        for name in str(manifest.document.get("actions")).split(","):
+            yield "actions", name.strip()
 
 
 class _Input:

@@ -6,10 +6,13 @@ package adds more through the entry point groups ``volcano_py.plugins`` and ``vo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Final
 
 from volcano_py.crds.arguments import Arguments, ConfigError
@@ -85,6 +88,34 @@ def make_actions(config: SchedulerConfig) -> list[Action]:
     return made
 
 
+@contextmanager
+def naming_the_author() -> Iterator[None]:
+    """What a third party's plugin or action raises becomes a ``ConfigError`` that names it."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        author = _author(error)
+        if not author:
+            raise
+        raise ConfigError(f"{author} of {type(error).__name__}: {error}") from error
+
+
+def _author(error: Exception) -> str:
+    """The third party whose code raised *error* or called what did, with file and line; else ""."""
+    modules = {
+        where.partition(":")[0].partition(".")[0]: f"{what} {name}"
+        for what, group in (("plugin", PLUGIN_GROUP), ("action", ACTION_GROUP))
+        for name, where in _installed(group).items()
+    }
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        author = modules.get(str(frame.f_globals.get("__name__")).partition(".")[0])
+        if author is not None:
+            return f"{author}: breaks off at {Path(frame.f_code.co_filename).name}:{line} because"
+    return ""
+
+
 @lru_cache(maxsize=4)
 def _installed(group: str) -> Mapping[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=group)}
@@ -101,7 +132,10 @@ def _wrong_flags(plugin: Plugin, option: PluginOption) -> list[str]:
 
 def _make(where: str, arguments: Arguments) -> Any:
     module, _, name = where.partition(":")
-    kind = getattr(import_module(module), name)
+    try:
+        kind = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{arguments.owner}: {where} can't be loaded: {error}") from error
     faults = arguments.unknown(kind.ARGUMENTS)
     if faults:
         raise ConfigError(faults)

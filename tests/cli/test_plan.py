@@ -126,6 +126,12 @@ def test_a_warning_is_no_error(good: Path) -> None:
             "tiers[0].plugins[0].arguments[factor]",
             'unknown argument "factor"',
         ),
+        (
+            "actions: preempt\ntiers: []\nconfigurations:\n- name: preempt\n  arguments:\n    factor: 2\n",
+            6,
+            "configurations[0].arguments[factor]",
+            'unknown argument "factor"',
+        ),
     ],
 )
 def test_a_wrong_configuration_stops_the_plan(

@@ -81,6 +81,41 @@ def test_its_arguments_are_checked(tmp_path: Path, installed: Path) -> None:
     assert "did you mean" in done.stdout
 
 
+BROKEN = """\
+from volcano_py.scheduler.framework.plugin import Plugin
+
+
+class BrokenPlugin(Plugin):
+    name = "broken"
+
+    def open(self, session):
+        session.points.job_valid.add(self.name, self.judge)
+
+    def judge(self, job):
+        return job.members
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("BrokenPlugin", "breaks off at volcano_broken.py:11 because of AttributeError"),
+        ("Absent", "volcano_broken:Absent can't be loaded"),
+    ],
+)
+def test_one_that_breaks_is_named_with_its_line(tmp_path: Path, where: str, says: str) -> None:
+    (tmp_path / "volcano_broken.py").write_text(BROKEN)
+    about = tmp_path / "volcano_broken-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: volcano-broken\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(f"[volcano_py.plugins]\nbroken = volcano_broken:{where}\n")
+    done = plan(tmp_path, PLAIN.replace("{name: gang}", "{name: gang}, {name: broken}"), tmp_path)
+    assert (done.returncode, done.stderr) == (2, "")
+    [error] = json.loads(done.stdout)["errors"]
+    assert (error["line"], error["field"]) == (2, "tiers[0].plugins[1]")
+    assert says in error["message"]
+
+
 def test_it_is_short() -> None:
     code = [line for line in (PACKAGE / "volcano_py_price.py").read_text().splitlines() if line.strip()]
     assert len(code) <= 40
