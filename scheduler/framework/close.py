@@ -1,8 +1,9 @@
 """End of a cycle: PodGroup phases, counts and conditions of the jobs that changed.
 
 Phase rules are Volcano's (spec section 3) with decisions.md 14 and 16: a group with a member still
-waiting is not Completed, a completed one stays Completed, and one whose pods are only on their way out
-keeps its phase. Jobs nobody touched and nobody refused are not looked at.
+waiting is not Completed, whoever said so; a completed one stays Completed when its pods are collected; and
+one whose pods are only on their way out keeps its phase. Jobs nobody touched and nobody refused are not
+looked at.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _status(session: Session, job: Job) -> GroupStatus:
 
 def _phase(session: Session, job: Job, *, refused: bool) -> str:
     """The phase by its pods; who waits at the gate or behind it stays there."""
-    if job.phase == COMPLETED:
+    if job.phase == COMPLETED and _is_over(job):
         return COMPLETED
     scheduled = sum(job.counts[s] for s in SCHEDULED) + job.count(Status.RELEASING)
     if (scheduled and scheduled >= job.min_member) or (not job.tasks and job.min_member == 0):
@@ -108,7 +109,15 @@ def _phase(session: Session, job: Job, *, refused: bool) -> str:
         return UNKNOWN
     if job.phase == INQUEUE or (not job.tasks and job.phase == PENDING):
         return job.phase
-    return job.phase if job.phase in (PENDING, UNKNOWN) else _fallen_behind(session, job)
+    if job.phase in (PENDING, UNKNOWN):
+        return job.phase
+    return PENDING if job.phase == COMPLETED else _fallen_behind(session, job)
+
+
+def _is_over(job: Job) -> bool:
+    """All its pods have finished, are gone, or about to go."""
+    ended = (Status.SUCCEEDED, Status.FAILED, Status.RELEASING)
+    return sum(map(job.count, ended)) == len(job.tasks)
 
 
 def _fallen_behind(session: Session, job: Job) -> str:
