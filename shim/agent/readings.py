@@ -44,14 +44,13 @@ class CardFacts:
     """What is said of a card as a whole; None where it has no such figure.
 
     Attributes:
-        index, minor: NVML's number, and the device file's.
+        index: NVML's number of it.
         type: model.
         used_bytes, total_bytes: memory, of everybody.
         busy_percent: share of its time in which something ran.
     """
 
     index: int
-    minor: int
     type: str
     used_bytes: int | None = None
     total_bytes: int | None = None
@@ -66,6 +65,7 @@ class Reading:
         uuid: its identity; "" of a card that does not even tell that.
         listed_s: CLOCK_BOOTTIME when its processes had been listed; who started later is not among them.
         processes: who is on it.
+        minor: number of the card's device file, also of a MIG instance; None where it was not told.
         facts: None of a MIG instance, or where even these were not told.
         trouble: why it could not be read; then the rest says nothing.
     """
@@ -73,6 +73,7 @@ class Reading:
     uuid: str
     listed_s: float
     processes: tuple[CardProcess, ...] = ()
+    minor: int | None = None
     facts: CardFacts | None = None
     trouble: str = ""
 
@@ -91,23 +92,24 @@ def _card(index: int) -> list[Reading]:
     try:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         uuid = _text(pynvml.nvmlDeviceGetUUID(handle))
+        minor = int(pynvml.nvmlDeviceGetMinorNumber(handle))
         instances = [(_text(pynvml.nvmlDeviceGetUUID(each)), each) for each in _instances(handle)]
     except pynvml.NVMLError as error:
         return [Reading("", _now_s(), trouble=f"card {index}: {error}")]
     try:
         processes = () if instances else _processes(handle)
-        card = Reading(uuid, _now_s(), processes, _facts(handle, index))
+        card = Reading(uuid, _now_s(), processes, minor, _facts(handle, index))
     except pynvml.NVMLError as error:
-        card = Reading(uuid, _now_s(), trouble=str(error))
-    return [card, *(_instance(uuid, each) for uuid, each in instances)]
+        card = Reading(uuid, _now_s(), minor=minor, trouble=str(error))
+    return [card, *(_instance(name, each, minor) for name, each in instances)]
 
 
-def _instance(uuid: str, handle: Any) -> Reading:
+def _instance(uuid: str, handle: Any, minor: int) -> Reading:
     try:
         processes = _processes(handle)
-        return Reading(uuid, _now_s(), processes)
+        return Reading(uuid, _now_s(), processes, minor)
     except pynvml.NVMLError as error:
-        return Reading(uuid, _now_s(), trouble=str(error))
+        return Reading(uuid, _now_s(), minor=minor, trouble=str(error))
 
 
 def _processes(handle: Any) -> tuple[CardProcess, ...]:
@@ -152,7 +154,6 @@ def _facts(handle: Any, index: int) -> CardFacts:
     rates = _if_told(pynvml.nvmlDeviceGetUtilizationRates, handle, none=None)
     return CardFacts(
         index,
-        int(pynvml.nvmlDeviceGetMinorNumber(handle)),
         _text(pynvml.nvmlDeviceGetName(handle)),
         None if memory is None else int(memory.used),
         None if memory is None else int(memory.total),

@@ -24,8 +24,8 @@ from volcano_py.shim.agent.cgroup.files import read, write
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.cgroup.tree import Tree
 
-CARD_FILE: Final = re.compile(r"(?:nvidia|davinci)(\d+)")
-"""Files that are one card each. Control files (nvidiactl, nvidia-uvm, davinci_manager) are everybody's."""
+NVIDIA, ASCEND = "nvidia", "davinci"
+"""What the files of single cards are called, before their number."""
 _PREFIX: Final = "vpy_"
 _DIGITS: Final = 11
 _RULE: Final = re.compile(r"(?P<type>[abc]) (?P<major>\d+|\*):(?P<minor>\d+|\*) (?P<access>[rwm]+)")
@@ -49,14 +49,18 @@ class CardFiles:
         return sorted(self.all - self.own)
 
 
-def card_files(dev: Path = Path("/dev")) -> dict[str, Device]:
-    """The card files in *dev*, by name. Links are not followed: a name is no proof of what is behind it."""
+def card_files(dev: Path = Path("/dev"), vendor: str = NVIDIA) -> dict[int, Device]:
+    """The files in *dev* that are one card of *vendor* each, by the number in their name.
+
+    Control files (nvidiactl, nvidia-uvm) are everybody's and no card. Links are not followed: a name is no
+    proof of what is behind it.
+    """
     found = {}
     for entry in os.scandir(dev):
-        if CARD_FILE.fullmatch(entry.name):
-            status = entry.stat(follow_symlinks=False)
-            if stat.S_ISCHR(status.st_mode):
-                found[entry.name] = Device(os.major(status.st_rdev), os.minor(status.st_rdev))
+        number = re.fullmatch(rf"{vendor}(\d+)", entry.name)
+        status = entry.stat(follow_symlinks=False)
+        if number and stat.S_ISCHR(status.st_mode):
+            found[int(number[1])] = Device(os.major(status.st_rdev), os.minor(status.st_rdev))
     return found
 
 

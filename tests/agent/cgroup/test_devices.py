@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.agent.cgroup.hosts import WAIT_S, Host
 from volcano_py.shim.agent.cgroup import bpf
 from volcano_py.shim.agent.cgroup.bpf import CHARACTER, Device
-from volcano_py.shim.agent.cgroup.devices import CardFiles, DeviceGuard, card_files, rules
+from volcano_py.shim.agent.cgroup.devices import ASCEND, CardFiles, DeviceGuard, card_files, rules
 from volcano_py.shim.agent.cgroup.errors import CgroupError, CgroupGone
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 
@@ -235,4 +235,5 @@ def test_card_files_are_devices_and_no_links(tmp_path: Path) -> None:
     os.mknod(tmp_path / "nvidia7", 0o20600, os.makedev(195, 7))
     os.mknod(tmp_path / "davinci2", 0o20600, os.makedev(236, 2))
     os.mknod(tmp_path / "nvidia-uvm", 0o20600, os.makedev(508, 0))
-    assert card_files(tmp_path) == {"nvidia7": Device(195, 7), "davinci2": Device(236, 2)}
+    assert card_files(tmp_path) == {7: Device(195, 7)}
+    assert card_files(tmp_path, ASCEND) == {2: Device(236, 2)}

@@ -1,0 +1,204 @@
+"""Keeps containers to their slices from outside: looks, shares out, decides, acts, and tells.
+
+One round after the other, each in a thread, since driver and kernel may take their time. Nothing is kept on
+disk: who is stopped bears a mark, and whoever starts lets all of them go first. So a keeper that ends,
+however it does, leaves nobody stopped for longer than until the next one starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import pynvml
+import structlog
+
+from volcano_py.shim.agent.attribution import HostProcesses, attribute
+from volcano_py.shim.agent.cgroup.devices import CardFiles, DeviceGuard, card_files
+from volcano_py.shim.agent.cgroup.errors import CgroupError, CgroupGone
+from volcano_py.shim.agent.cgroup.freezer import Freezer
+from volcano_py.shim.agent.cgroup.names import ROOTS, ContainerCgroup, Layout
+from volcano_py.shim.agent.cgroup.tree import find_tree
+from volcano_py.shim.agent.hand import Hand
+from volcano_py.shim.agent.look import Look, read_regions, standings
+from volcano_py.shim.agent.overuse import Kind, Memories, decide
+from volcano_py.shim.agent.policy import Policy
+from volcano_py.shim.agent.processes import note_host_pids
+from volcano_py.shim.agent.readings import Reading, read_cards
+from volcano_py.shim.agent.tenants import Tenant
+
+_BLOCK_ROUNDS: Final = 2.5
+"""Launches are held for so many rounds, so that one late round lets nobody through."""
+_LATE_ROUNDS: Final = 5.0
+"""After so many rounds without one, what was seen last is no longer told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How and where it is kept.
+
+    Attributes:
+        policy: what is done.
+        every_s: between two looks.
+        guard: whether containers are held to the device files of their own cards.
+        cgroups, proc, devices: where the host's are mounted.
+        kubelet_roots: values of the kubelet's ``--cgroup-root``; "" is the top.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    every_s: float = 2.0
+    guard: bool = True
+    cgroups: Path = Path("/sys/fs/cgroup")
+    proc: Path = Path("/proc")
+    devices: Path = Path("/dev")
+    kubelet_roots: tuple[str, ...] = ROOTS
+
+
+Tell = Callable[[Tenant, str, str], Awaitable[None]]
+"""Writes an event about a container: whom, reason, text."""
+
+
+class Keeper:
+    """Runs beside the rest of the agent.
+
+    Args:
+        watch: what to do.
+        tenants: who holds slices now; asked in the event loop.
+        tell: writes events.
+        cards: reads the cards.
+
+    Attributes:
+        look: the latest.
+        rounds, failures: how many there were.
+
+    Raises ``CgroupError`` where the host's cgroups can't be used.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        tenants: Callable[[], Sequence[Tenant]],
+        tell: Tell,
+        cards: Callable[[], tuple[Reading, ...]] = read_cards,
+    ) -> None:
+        self._watch, self._tenants, self._tell, self._cards = watch, tenants, tell, cards
+        tree = find_tree(watch.cgroups, watch.proc, Layout(watch.kubelet_roots))
+        self._tree, self._processes = tree, HostProcesses(tree)
+        self._guard = DeviceGuard(tree)
+        self.hand = Hand(Freezer(tree), watch.every_s * _BLOCK_ROUNDS)
+        self._log = structlog.get_logger()
+        self._said: dict[tuple[str, str], str] = {}
+        self.look = Look()
+        self.rounds = 0
+        self.failures = 0
+
+    async def run(self) -> None:
+        """Keep until cancelled; then everybody who was stopped runs again."""
+        try:
+            await asyncio.to_thread(self._thaw, self.hand.open)
+            while True:
+                await self.round()
+                await asyncio.sleep(self._watch.every_s)
+        finally:
+            # Not in a thread: one may be held up in the driver, and this must not wait for it.
+            self._thaw(self.hand.close)
+
+    def _thaw(self, let_go: Callable[[], list[ContainerCgroup]]) -> None:
+        try:
+            for cgroup in let_go():
+                self._log.warning("thawed, an agent had stopped it", cgroup=cgroup.path)
+        except CgroupError as error:
+            self._log.error("not all could be thawed", error=str(error))
+
+    async def round(self) -> None:
+        """One look and what follows from it."""
+        try:
+            look, told = await asyncio.to_thread(self._round, tuple(self._tenants()), self.look.memories)
+        except (CgroupError, OSError) as error:
+            self._fault("node", "look", str(error))
+            return
+        self._fault("node", "look", "")
+        self.look = look
+        self.rounds += 1
+        for tenant, reason, text in told:
+            await self._tell(tenant, reason, text)
+
+    def is_late(self, now_s: float) -> bool:
+        """Whether the latest look is too old to be told."""
+        return not self.rounds or now_s - self.look.at_s > _LATE_ROUNDS * self._watch.every_s
+
+    # -- in the thread ------------------------------------------------------------------------------
+
+    def _round(
+        self, tenants: tuple[Tenant, ...], memories: Memories
+    ) -> tuple[Look, list[tuple[Tenant, str, str]]]:
+        look = self._look(tenants)
+        memories, acts = decide(self._watch.policy, look.seen(), memories, look.at_s)
+        for failed in self.hand.carry_out(acts, look.cgroups):
+            self._fault(failed.act.tenant.name, failed.act.kind.name.lower(), failed.error)
+        if self._watch.guard:
+            self._hold_devices(look)
+        for each in tenants:
+            if each.key in look.regions and each.key in look.cgroups:
+                note_host_pids(each, look.regions[each.key], look.cgroups[each.key], self._tree)
+        told = [(act.tenant, act.reason, act.text) for act in acts if act.kind is Kind.TELL]
+        return replace(look, memories=memories), told
+
+    def _look(self, tenants: tuple[Tenant, ...]) -> Look:
+        readings = self._read_cards()
+        attribution = attribute(readings, self._processes.find)
+        cgroups = self._tree.containers()
+        regions, faults = read_regions(tenants)
+        for each in tenants:
+            self._fault(each.name, "region", faults.get(each.key, ""))
+        return Look(
+            time.monotonic(),
+            tenants,
+            readings,
+            attribution,
+            cgroups,
+            regions,
+            standings(tenants, cgroups, self.hand.freezer),
+        )
+
+    def _read_cards(self) -> tuple[Reading, ...]:
+        try:
+            readings = self._cards()
+        except pynvml.NVMLError as error:
+            self._fault("driver", "cards", str(error))
+            return ()
+        self._fault("driver", "cards", "; ".join(one.trouble for one in readings if one.trouble))
+        return readings
+
+    def _hold_devices(self, look: Look) -> None:
+        files = card_files(self._watch.devices)
+        minors = {each.uuid: each.minor for each in look.readings}
+        for tenant in look.tenants:
+            own = [files.get(minors.get(uuid, -1)) for uuid in tenant.holds]  # type: ignore[arg-type]
+            cgroup = look.cgroups.get(tenant.key)
+            if cgroup is not None and all(own):
+                known = frozenset(device for device in own if device is not None)
+                self._hold(tenant, cgroup, CardFiles(frozenset(files.values()), known))
+
+    def _hold(self, tenant: Tenant, cgroup: ContainerCgroup, files: CardFiles) -> None:
+        try:
+            self._guard.hold(cgroup, files)
+            self._fault(tenant.name, "devices", "")
+        except CgroupGone:
+            return
+        except CgroupError as error:
+            self._fault(tenant.name, "devices", str(error))
+
+    def _fault(self, whose: str, what: str, error: str) -> None:
+        """Log *error* once for as long as it stays the same; "" says that all is well."""
+        if error and self._said.get((whose, what)) != error:
+            self._log.warning("keeping slices", of=whose, what=what, error=error)
+        self.failures += bool(error)
+        if error:
+            self._said[whose, what] = error
+        else:
+            self._said.pop((whose, what), None)
