@@ -16,6 +16,7 @@ from typing import Final
 from volcano_py.crds.messages import shown
 
 __all__ = [
+    "INT32_MAX",
     "INT64_MAX",
     "QuantityError",
     "format_base",
@@ -23,9 +24,12 @@ __all__ = [
     "to_base",
     "to_units",
     "units_per_one",
+    "whole_number",
 ]
 
 INT64_MAX: Final = 2**63 - 1
+INT32_MAX: Final = 2**31 - 1
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 
 _BYTE_RESOURCES: Final = frozenset({"memory", "ephemeral-storage"})
 _DECIMAL: Final = {
@@ -138,3 +142,10 @@ def _with_suffix(value: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= 60 else f"{name[:57]}..."
+
+
+def whole_number(text: str) -> int | None:
+    """The number of at most 32 bits that *text* (of an annotation) is; None where it is none."""
+    if _WHOLE.fullmatch(text) is None or abs(int(text)) > INT32_MAX:
+        return None
+    return int(text)

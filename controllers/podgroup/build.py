@@ -6,7 +6,6 @@ be used is left out and named, so that its owner can be told.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -19,14 +18,13 @@ from volcano_py.controllers.podgroup.amounts import min_resources
 from volcano_py.controllers.records import Document, annotations_of, controller_of, labels_of, owners_of
 from volcano_py.crds.annotations import COOLDOWN, GROUP_QUEUE, PREEMPTABLE
 from volcano_py.crds.messages import shown
+from volcano_py.crds.quantity import whole_number
 from volcano_py.scheduler.model.kube.objects import ObjectError, Pod, decode
 
 __all__ = ["Draft", "Rules", "draft"]
 
 _ANNOTATIONS: Final = (PREEMPTABLE, COOLDOWN, keys.REVOCABLE_ZONE)
 _LABELS: Final = (PREEMPTABLE, COOLDOWN)
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
-_INT32_MAX: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +110,8 @@ def _min_member(stated: str | None, doubts: list[str]) -> int:
     """As the owner's annotation says; 1 where it says nothing that can be used."""
     if stated is None:
         return 1
-    members = _whole_number(stated)
-    if members is None or not 0 <= members <= _INT32_MAX:
+    members = whole_number(stated)
+    if members is None or members < 0:
         doubts.append(
             f"the owner's annotation {keys.GROUP_MIN_MEMBER} must be a whole number from 0, not "
             f"{shown(stated)}; one pod is the minimum now"
@@ -141,7 +139,7 @@ def _topology(annotations: Mapping[str, str], doubts: list[str]) -> dict[str, An
         topology["mode"] = mode.lower()
     elif mode is not None:
         doubts.append(f"annotation {keys.TOPOLOGY_MODE} must be hard or soft, not {shown(mode)}; hard holds")
-    highest = None if tier is None else _whole_number(tier)
+    highest = None if tier is None else whole_number(tier)
     if highest is not None and highest >= 0:
         topology["highestTierAllowed"] = highest
     elif tier is not None:
@@ -173,7 +171,3 @@ def _owner_references(seed: Document) -> list[Document]:
     meta = seed["metadata"]
     pod = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
     return [{**pod, "controller": True, "blockOwnerDeletion": False}]
-
-
-def _whole_number(text: str) -> int | None:
-    return int(text) if _WHOLE.fullmatch(text) else None

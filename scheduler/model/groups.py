@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from volcano_py.crds.annotations import BOOST, COOLDOWN, HOLD, PREEMPTABLE
 from volcano_py.crds.podgroup import PodGroup
+from volcano_py.crds.quantity import whole_number
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.kube.errors import Problem, child
 from volcano_py.scheduler.model.kube.request import amounts
 from volcano_py.scheduler.model.notes import as_flag, as_seconds, doubts_about, said
-from volcano_py.scheduler.model.pods import book_tasks, whole_number
+from volcano_py.scheduler.model.pods import book_tasks
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.model.cluster import ClusterState

@@ -6,13 +6,13 @@ so its cost does not depend on the size of the cluster.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from volcano_py.crds.annotations import CHECKPOINT, COOLDOWN, GROUP, PREEMPTABLE, ROLE, TASK_PRIORITY
+from volcano_py.crds.quantity import whole_number
 from volcano_py.scheduler.model.cards import CardChoice
 from volcano_py.scheduler.model.classes import Signature
 from volcano_py.scheduler.model.echoes import only_moved
@@ -38,8 +38,6 @@ _NO_PRIORITY: Final = Problem(
     child("metadata.annotations", TASK_PRIORITY), "is no 32-bit number; the pod's own priority counts"
 )
 
-_LARGEST_PRIORITY: Final = 2**31 - 1
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _STANDING: Final = (Status.BINDING, Status.BOUND, Status.RUNNING)
 """Statuses between which a pod gets on without a change of any amount."""
 _STAYS: Final = (Status.BOUND, Status.RUNNING, Status.UNKNOWN)
@@ -65,13 +63,6 @@ def status_of(pod: Pod) -> Status:
 def stated_priority(pod: Pod) -> int | None:
     """The task priority that *pod* states itself; None where nothing (or no 32-bit number) is said."""
     return whole_number(pod.metadata.annotations.get(TASK_PRIORITY, ""))
-
-
-def whole_number(text: str) -> int | None:
-    """The 32-bit number that *text* is; None where it is none."""
-    if _WHOLE.fullmatch(text) is None or abs(int(text)) > _LARGEST_PRIORITY:
-        return None
-    return int(text)
 
 
 class PodIntake:

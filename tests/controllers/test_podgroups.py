@@ -132,12 +132,13 @@ def test_owners_say_nothing_where_they_are_not_to() -> None:
     assert groups(server)["ns/podgroup-rs1"]["spec"]["minMember"] == 1
 
 
-def test_what_cannot_be_used_is_left_out_and_told_to_the_pod() -> None:
+@pytest.mark.parametrize("tier", ["-1", "4294967296"])
+def test_what_cannot_be_used_is_left_out_and_told_to_the_pod(tier: str) -> None:
     server = Server()
     notes = {"scheduling.volcano.sh/group-min-member": "many"}
     server.put("ReplicaSet", "rs", "ns", "rs1", **workload_parts(1, notes))
     pod = pod_parts(
-        owner("ReplicaSet", "rs", "rs1"), annotations={"volcano.sh/network-topology-highest-tier": "-1"}
+        owner("ReplicaSet", "rs", "rs1"), annotations={"volcano.sh/network-topology-highest-tier": tier}
     )
     server.put("Pod", "a", "ns", "u1", **pod)
     process = settled(server)
