@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,10 +20,11 @@ from volcano_py.scheduler.cluster.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
 from volcano_py.scheduler.cluster.resources import RESOURCES
 from volcano_py.scheduler.cluster.wire import Reader
+from volcano_py.scheduler.decoding import decode_object, identity_of
 from volcano_py.scheduler.engine import CycleResult, Engine
 from volcano_py.scheduler.model.groups import COMPLETED
 from volcano_py.scheduler.model.jobs import Job
-from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.scheduler.model.kube.errors import ObjectError, Problem
 from volcano_py.scheduler.model.queues import Queue
 
 NEEDED: Final = ("Pod", "Node", "PodGroup", "Queue")
@@ -78,11 +79,26 @@ async def snapshot(cluster: Cluster, conf: Path | None) -> Snapshot:
 def fed(source: Source, objects: Iterable[Listed]) -> Engine:
     """An engine that holds *objects*."""
     engine = Engine(source.config)
-    engine.state.upsert_all(one.item for one in objects if one.item is not None)
-    for one in objects:
+    take_in(engine, objects)
+    return engine
+
+
+def take_in(engine: Engine, objects: Iterable[Listed]) -> None:
+    """Let *engine* take in *objects*; those that could not be read are marked in its state."""
+    listed = list(objects)
+    engine.state.upsert_all(one.item for one in listed if one.item is not None)
+    for one in listed:
         if one.problems:
             engine.state.mark(one.kind, one.key, list(one.problems))
-    return engine
+
+
+def as_listed(document: Mapping[str, Any]) -> Listed:
+    """*document* as it would stand in a list; ``item`` is None too where no scheduler reads its kind."""
+    kind, key = identity_of(document)
+    try:
+        return Listed(kind, key, decode_object(document), ())
+    except ObjectError as error:
+        return Listed(kind, key, None, tuple(error.problems))
 
 
 def outlook(engine: Engine, now: float) -> Outlook:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, annotations_of, name_of
-from volcano_py.cli.vcctl.doctor.gather import feed
+from volcano_py.cli.vcctl.snapshot import as_listed, take_in
 from volcano_py.crds.annotations import GROUP
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.framework.refusal import Refusal
@@ -33,7 +33,7 @@ class EmptyCluster:
         """Why the gang *job* finds no room there; None if it starts, or waits for something else."""
         engine = self._engine = self._engine or self._emptied()
         members = self._members.get(job.key, [])
-        feed(engine, members)
+        take_in(engine, map(as_listed, members))
         result = engine.cycle(self._evidence.now)
         twin = engine.state.jobs.named(job.key)
         starts = twin is None or twin.ready() >= twin.min_member
@@ -52,5 +52,5 @@ class EmptyCluster:
         engine = Engine(self._evidence.engine.config)
         for kind, documents in self._evidence.objects.items():
             if kind not in ("Pod", "PodGroup"):
-                feed(engine, documents)
+                take_in(engine, map(as_listed, documents))
         return engine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
@@ -13,11 +12,9 @@ from volcano_py.cli.vcctl.cluster import Cluster, CommandError
 from volcano_py.cli.vcctl.doctor.finding import Document, Evidence
 from volcano_py.cli.vcctl.doctor.rights import denied_rights
 from volcano_py.cli.vcctl.live_config import scheduler_config
+from volcano_py.cli.vcctl.snapshot import as_listed, fed
 from volcano_py.scheduler.cluster.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
-from volcano_py.scheduler.decoding import decode_object, identity_of
-from volcano_py.scheduler.engine import Engine
-from volcano_py.scheduler.model.kube.errors import ObjectError
 
 MORE_KINDS: Final = ("CustomResourceDefinition", "Lease", "DaemonSet")
 EVENTS: Final = ("Scheduled", "FailedScheduling")
@@ -42,24 +39,9 @@ async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
     rights, why = await denied_rights(cluster)
     if why:
         unread["rights"] = why
-    engine = Engine(source.config)
-    for kind in ENGINE_KINDS:
-        feed(engine, objects.get(kind, ()))
+    engine = fed(source, (as_listed(each) for kind in ENGINE_KINDS for each in objects.get(kind, ())))
     result = engine.cycle(now)
     return Evidence(objects, engine, result, now, server_now, rights, unread)
-
-
-def feed(engine: Engine, documents: Iterable[Document]) -> None:
-    """Let *engine* take in *documents*; those that are wrong are marked in its state."""
-    items = []
-    for document in documents:
-        try:
-            item = decode_object(document)
-        except ObjectError as error:
-            engine.state.mark(*identity_of(document), list(error.problems))
-        else:
-            items += [] if item is None else [item]
-    engine.state.upsert_all(items)
 
 
 def server_clock(date: str) -> float | None:
