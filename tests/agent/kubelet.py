@@ -28,7 +28,15 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class AdmissionError(Exception):
-    """The pod would end as Failed with UnexpectedAdmissionError."""
+    """The pod would end as Failed with UnexpectedAdmissionError.
+
+    Attributes:
+        denied: the plugin said so; else there was none to ask, or it broke off.
+    """
+
+    def __init__(self, message: str, *, denied: bool = False) -> None:
+        super().__init__(message)
+        self.denied = denied
 
 
 class StartError(Exception):
@@ -135,7 +143,8 @@ class Kubelet:
         except grpc.aio.AioRpcError as error:
             self.pods.pop(admitted.uid)
             self._write_checkpoint()
-            raise AdmissionError(error.details() or "") from error
+            denied = error.code() == grpc.StatusCode.FAILED_PRECONDITION
+            raise AdmissionError(error.details() or "", denied=denied) from error
         except AdmissionError:
             self.pods.pop(admitted.uid)
             raise

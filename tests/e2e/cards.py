@@ -1,0 +1,268 @@
+"""A node with cards for end-to-end cases: stub driver, agent, a kubelet that runs pods as processes.
+
+A container is a process under the real library, with the environment and the files that the agent's answer
+gives it. It takes card memory until the driver refuses, says how much it got, and holds it until it is ended.
+What really is on the cards is the stub driver's to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.agent.kubelet import AdmissionError, Admitted, Kubelet, StartError
+from tests.e2e import objects
+from tests.e2e.cluster import Cluster
+from tests.e2e.components import Component
+from tests.e2e.live import Document
+from tests.shim.harness import build_library
+from tests.shim.stub import build
+from tests.shim.stub.state import Card, Driver
+from volcano_py.shim.agent.wire.deviceplugin_pb2 import ContainerAllocateResponse
+
+GPU: Final = "nvidia.com/gpu"
+NODE: Final = "g0"
+CARD_MIB: Final = 4096
+STEP_MIB: Final = 64
+MIB: Final = 1 << 20
+WAIT_S: Final = 60.0
+_EVERY_S: Final = 0.1
+
+TAKER: Final = f"""
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+device, context, block = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+for code in (cuda.cuInit(0), cuda.cuDeviceGet(ctypes.byref(device), 0),
+             cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device)):
+    assert code == 0, code
+got = 0
+while got < 1 << 20:
+    code = cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t({STEP_MIB << 20}))
+    if code == 2:
+        break
+    assert code == 0, code
+    got += {STEP_MIB}
+print(got, flush=True)
+sys.stdin.readline()
+"""
+
+
+@dataclass
+class Running:
+    """A pod that the kubelet has taken.
+
+    Attributes:
+        got_mib: what its process could take; None before it said so.
+        trouble: why it does not start, for now.
+    """
+
+    admitted: Admitted
+    process: asyncio.subprocess.Process | None = None
+    got_mib: int | None = None
+    trouble: str = ""
+
+
+@dataclass
+class CardNode:
+    """The node ``g0`` with its cards.
+
+    Attributes:
+        driver: the stub's state: the oracle.
+        place: for the agent's files.
+        running: by pod's UID.
+        refused: reasons of pods that were not admitted, by name.
+    """
+
+    cluster: Cluster
+    driver: Driver
+    kubelet: Kubelet
+    place: Path
+    library: Path
+    running: dict[str, Running] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def agent(self) -> Component:
+        """Start the agent; a second call starts it again."""
+        if "agent" in self.cluster.components:
+            component = self.cluster.components["agent"]
+            component.start()
+            return component
+        options = [
+            "--node-name",
+            NODE,
+            "--library",
+            str(self.library),
+            "--hook-path",
+            str(self.place / "vgpu"),
+        ]
+        options += ["--kubelet-dir", str(self.kubelet.folder), "--device-dir", str(self.place / "dev")]
+        options += ["--check-seconds", "0.5", "--collect-seconds", "0.5", "--listen-address", "127.0.0.1:0"]
+        return self.cluster.component("agent", *options)
+
+    def until_registered(self) -> None:
+        """Wait until the kubelet has the agent's devices."""
+        self.cluster.call(self.kubelet.until_registered(GPU))
+
+    def pod(self, name: str, memory_mib: int, cores: int = 10) -> None:
+        """Submit a pod that wants a slice; *memory_mib* 0 is a whole card."""
+        asks = {"cpu": "10m", GPU: "1"}
+        if memory_mib:
+            asks |= {"nvidia.com/gpumem": str(memory_mib), "nvidia.com/gpucores": str(cores)}
+        space = self.cluster.space
+        self.cluster.create(
+            objects.group(space, name, 1), objects.pod(space, name, group=name, requests=asks)
+        )
+
+    def delete(self, name: str) -> None:
+        """Ask for a pod's end; it is gone when its process is."""
+        self.cluster.delete("PodGroup", f"{self.cluster.space}/{name}")
+        self.cluster.delete("Pod", f"{self.cluster.space}/{name}", grace_s=30)
+
+    def got(self) -> dict[str, int]:
+        """MiB that each pod's process could take, of those that run."""
+        return {
+            each.admitted.name: each.got_mib for each in self.running.values() if each.got_mib is not None
+        }
+
+    def troubles(self) -> dict[str, str]:
+        """Why containers do not start, for now."""
+        return {each.admitted.name: each.trouble for each in self.running.values() if each.trouble}
+
+    def slices(self) -> list[str]:
+        """Slices on disk."""
+        return [path.name for path in (self.place / "vgpu" / "slices").glob("[!.]*")]
+
+    # -- the kubelet's loop -----------------------------------------------------------------------
+
+    async def live(self) -> None:
+        """Run what is bound here, end what is deleted; for ever."""
+        try:
+            while True:
+                await self._turn()
+                await asyncio.sleep(_EVERY_S)
+        finally:
+            for each in self.running.values():
+                await _end(each)
+
+    async def _turn(self) -> None:
+        path = f"/api/v1/namespaces/{self.cluster.space}/pods"
+        found = await self.cluster.api.get(path, fieldSelector=f"spec.nodeName={NODE}")
+        pods = {pod["metadata"]["uid"]: pod for pod in found["items"]}
+        for uid in self.running.keys() - pods.keys():
+            await self._end(uid)
+        for uid, pod in pods.items():
+            if pod["metadata"].get("deletionTimestamp"):
+                await self._end(uid)
+                await self.cluster.api.delete(
+                    f"{path}/{pod['metadata']['name']}",
+                    {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}},
+                )
+            elif pod["status"].get("phase") != "Failed":
+                await self._run(uid, pod)
+
+    async def _run(self, uid: str, pod: Document) -> None:
+        if uid not in self.running and GPU in self.kubelet.endpoints:
+            try:
+                self.running[uid] = Running(await self.kubelet.admit(pod))
+            except AdmissionError as error:
+                if (
+                    error.denied
+                ):  # an agent that is not there says nothing about the pod, which is tried again
+                    await self._refuse(pod, str(error))
+        each = self.running.get(uid)
+        if each is None or each.process is not None:
+            return
+        try:
+            await self.kubelet.start_container(each.admitted, "main")
+        except StartError as error:
+            each.trouble = str(error)
+            return
+        each.trouble = ""
+        await self._start(each)
+
+    async def _refuse(self, pod: Document, why: str) -> None:
+        self.refused[pod["metadata"]["name"]] = why
+        path = f"/api/v1/namespaces/{self.cluster.space}/pods/{pod['metadata']['name']}/status"
+        await self.cluster.api.patch(path, {"status": {"phase": "Failed", "message": why}})
+
+    async def _start(self, each: Running) -> None:
+        environment = container_environment(each.admitted.answers["main"], os.environ)
+        each.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-S",
+            "-c",
+            TAKER,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert each.process.stdout is not None
+        line = await asyncio.wait_for(each.process.stdout.readline(), WAIT_S)
+        each.got_mib = int(line)
+
+    async def _end(self, uid: str) -> None:
+        each = self.running.pop(uid, None)
+        if each is not None:
+            await _end(each)
+            self.kubelet.forget(each.admitted)
+
+
+async def _end(each: Running) -> None:
+    if each.process is not None:
+        with contextlib.suppress(ProcessLookupError):
+            each.process.kill()
+        await each.process.wait()
+
+
+def container_environment(answer: ContainerAllocateResponse, base: Mapping[str, str]) -> dict[str, str]:
+    """What a container runtime would make of *answer*, for a process that sees the host's files."""
+    mounted = {mount.container_path: mount.host_path for mount in answer.mounts}
+    given: dict[str, Any] = {name: mounted.get(value, value) for name, value in answer.envs.items()}
+    # A container sees the cards whose nodes it has; here the driver is told.
+    given["CUDA_VISIBLE_DEVICES"] = given["NVIDIA_VISIBLE_DEVICES"]
+    preload = mounted.get("/etc/ld.so.preload")
+    if preload is not None:
+        named = Path(preload).read_text().split()
+        given["LD_PRELOAD"] = " ".join(mounted[each] for each in named)
+    return {**base, **given}
+
+
+@contextlib.contextmanager
+def card_node(cluster: Cluster, place: Path, *, cards: int = 2) -> Iterator[CardNode]:
+    """A node of *cards* cards, its kubelet at work; scheduler and agent are for the case to start.
+
+    ``STUB_DRIVER`` and ``LD_LIBRARY_PATH`` of this process are set meanwhile, and so of all that it starts.
+    """
+    short = Path(tempfile.mkdtemp(prefix="vpy-"))
+    before = {name: os.environ.get(name) for name in ("STUB_DRIVER", "LD_LIBRARY_PATH")}
+    with Driver.create(place / "cards", [Card(memory_mib=CARD_MIB) for _ in range(cards)]) as driver:
+        os.environ.update(driver.environment(build.build()))
+        node = CardNode(cluster, driver, Kubelet(short), place, build_library())
+        try:
+            cluster.create(_document(cards))
+            cluster.call(node.kubelet.start())
+            cluster.background(node.live())
+            yield node
+        finally:
+            cluster.end_background()
+            cluster.call(node.kubelet.stop())
+            shutil.rmtree(short, ignore_errors=True)
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def _document(cards: int) -> Document:
+    node = objects.node(NODE)
+    for amounts in ("allocatable", "capacity"):
+        node["status"][amounts] = {**node["status"][amounts], GPU: str(10 * cards)}
+    return node

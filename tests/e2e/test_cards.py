@@ -1,0 +1,124 @@
+"""From a pod to a process that is held to its slice, and back: scheduler, agent, kubelet, library, driver.
+
+The stub driver's books are the oracle. A card that was handed out twice would refuse some process before it
+has its slice, so each must get all of it, and nothing more.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cards import CARD_MIB, MIB, CardNode, card_node
+from tests.e2e.cluster import Cluster
+
+WAIT_S = 120.0
+
+
+@pytest.fixture
+def cards(cluster: Cluster, tmp_path: Path) -> Iterator[CardNode]:
+    """A node of two cards."""
+    cluster.default_queue()
+    with card_node(cluster, tmp_path) as node:
+        yield node
+
+
+def test_a_process_is_held_to_the_slice_that_its_pod_asked_for(cluster: Cluster, cards: CardNode) -> None:
+    cards.agent()
+    cluster.scheduler("--no-leader-elect")
+    cards.until_registered()
+    wanted = {"a": 1024, "b": 2048, "c": 1024, "d": 3072}
+    for name, memory in wanted.items():
+        cards.pod(name, memory)
+    until_got(cluster, cards, wanted)
+    for name in wanted:
+        becomes_success(cluster, name)
+    assert_sound(cards)
+    cards.pod("whole", 0)
+    said = cluster.until(
+        lambda: cluster.condition("Pod", f"{cluster.space}/whole", "PodScheduled"), what="the reason"
+    )
+    assert "card" in said["message"]
+    for name in ("a", "b", "c"):
+        cards.delete(name)
+    until_got(cluster, cards, {"d": 3072, "whole": CARD_MIB})
+    cluster.until(lambda: len(cards.slices()) == 2, what="slices of the others are gone", within_s=WAIT_S)
+    assert_sound(cards)
+
+
+def test_killed_at_any_point_nothing_is_lost_and_no_card_is_over(cluster: Cluster, cards: CardNode) -> None:
+    storm(cluster, cards, rounds=3, seed=5)
+
+
+@pytest.mark.long
+def test_killed_at_a_hundred_points_nothing_is_lost_and_no_card_is_over(
+    cluster: Cluster, cards: CardNode
+) -> None:
+    storm(cluster, cards, rounds=50, seed=7)
+
+
+def storm(cluster: Cluster, cards: CardNode, *, rounds: int, seed: int) -> None:
+    """Each round kills the scheduler and the agent once, somewhere between a pod's bind and its start."""
+    dice = random.Random(seed)
+    agent, scheduler = cards.agent(), cluster.scheduler("--no-leader-elect")
+    cards.until_registered()
+    wanted: dict[str, int] = {}
+    number = 0
+    for _ in range(rounds):
+        for name in dice.sample(sorted(wanted), k=min(len(wanted), dice.randint(1, 2))):
+            cards.delete(name)
+            del wanted[name]
+        while sum(wanted.values()) + 1024 <= 2 * CARD_MIB and len(wanted) < 6:
+            number += 1
+            wanted[f"p{number}"] = dice.choice((512, 1024))
+            cards.pod(f"p{number}", wanted[f"p{number}"])
+        for component in dice.sample((agent, scheduler), k=2):
+            pause(dice)
+            component.kill()
+            pause(dice)
+            component.start()
+        until_got(cluster, cards, wanted)
+        assert_sound(cards)
+    for name in wanted:
+        cards.delete(name)
+    cluster.until(lambda: not cards.running, what="all processes ended", within_s=WAIT_S)
+    cluster.until(lambda: not cards.slices(), what="all slices gone", within_s=WAIT_S)
+    cards.pod("last", 0)
+    until_got(cluster, cards, {"last": CARD_MIB})
+
+
+def pause(dice: random.Random) -> None:
+    """A moment of a random length: where a process is killed in its work."""
+    time.sleep(dice.random() * 0.8)
+
+
+def until_got(cluster: Cluster, cards: CardNode, wanted: dict[str, int]) -> None:
+    """Wait until just these pods run, each with all of its slice."""
+    try:
+        cluster.until(lambda: cards.got() == wanted, what="all hold their slices", within_s=WAIT_S)
+    except AssertionError as error:
+        logs = "\n".join(f"--- {each.name}\n{each.said()}" for each in cluster.components.values())
+        state = f"got {cards.got()}, wanted {wanted}, troubles {cards.troubles()}, refused {cards.refused}"
+        raise AssertionError(f"{error}\n{state}\n{logs}") from None
+
+
+def assert_sound(cards: CardNode) -> None:
+    """By the driver's books no card holds more than it has, and by ours no pod was refused."""
+    for card in range(2):
+        assert cards.driver.used_bytes(card) <= CARD_MIB * MIB
+    assert cards.driver.violations == 0
+    assert cards.refused == {}
+
+
+def becomes_success(cluster: Cluster, name: str) -> None:
+    """The pod says that it has all its cards."""
+    key = "hami.io/bind-phase"
+    cluster.until(
+        lambda: cluster.pods(name)[name]["metadata"]["annotations"].get(key) == "success",
+        what=f"{name} has its cards",
+        within_s=WAIT_S,
+    )
