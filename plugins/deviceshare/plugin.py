@@ -17,13 +17,13 @@ from volcano_py.plugins.deviceshare.arguments import ARGUMENTS, read_settings
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.charges import bare_charge, charge_with
 from volcano_py.plugins.deviceshare.choose import is_simple, place, placeable
-from volcano_py.plugins.deviceshare.explain import most_cards, no_cards, no_room
+from volcano_py.plugins.deviceshare.explain import NO_CARDS, most_cards, no_cards, no_room, possible
 from volcano_py.plugins.deviceshare.facts import CardFacts, stamp_of
 from volcano_py.plugins.deviceshare.kinds import KindBook
 from volcano_py.plugins.deviceshare.mix import Mix
 from volcano_py.plugins.deviceshare.needs import Share, need_of, share_at
 from volcano_py.plugins.deviceshare.placement import POLICIES, make_policy, typical_for
-from volcano_py.plugins.deviceshare.room import Room, fits, room_of
+from volcano_py.plugins.deviceshare.room import Room, blank_room, fits, room_of
 from volcano_py.plugins.deviceshare.scoring import PolicyScores, linked, packed
 from volcano_py.plugins.deviceshare.slices import CardCharge, Taken, choice_of, single_choice
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
@@ -49,7 +49,15 @@ class DeviceSharePlugin(Plugin):
     def __init__(self, arguments: Arguments) -> None:
         super().__init__(arguments)
         self.settings = read_settings(arguments)
-        self.source = DeviceShareSource()
+        devices = self.settings.devices
+        catalogue = devices.catalogue(devices.document)
+        self.source = DeviceShareSource(
+            catalogue,
+            devices.rules,
+            devices.config_map,
+            devices.catalogue,
+            linked=self.settings.linked,
+        )
         self._mix = Mix(self.settings.history)
         self._facts: CardFacts | None = None
         self._wires: Wires | None = None
@@ -58,13 +66,11 @@ class DeviceSharePlugin(Plugin):
         self._last_fit: tuple[Room, Mask] | None = None
 
     def card_source(self) -> CardSource | None:
-        """How pods and nodes speak of cards, if slices are switched on."""
-        return self.source if self.settings.enabled else None
+        """How pods and nodes speak of cards."""
+        return self.source
 
     def open(self, session: Session) -> None:
         """Hang checks, scores and the choice of cards."""
-        if not self.settings.enabled:
-            return
         self._state = session.state
         points = session.points
         for check in (self._existence(), self._roominess()):
@@ -86,7 +92,7 @@ class DeviceSharePlugin(Plugin):
             scope=Scope.STATIC,
             mask=self.exist,
             applies=asks_cards,
-            explain=lambda klass, view: no_cards(cards_of(klass), self.facts(view.state), view.rows),
+            explain=self._explain_existence,
         )
 
     def _roominess(self) -> Check:
@@ -104,7 +110,18 @@ class DeviceSharePlugin(Plugin):
         """(n,) nodes with enough cards that *klass* accepts, booked or not."""
         request, facts = cards_of(klass), self.facts(view.state)
         enough: Mask = facts.eligible(request.selection)[view.rows].sum(axis=1) >= most_cards(request)
+        if facts.positions and enough.any():
+            enough &= possible(request, self._blank(request, view))
         return enough | facts.bare(request.bare)[view.rows] if request.bare else enough
+
+    def _blank(self, request: CardRequest, view: NodeView) -> Room:
+        return blank_room(view.state.cards, self.facts(view.state), request, view.rows)
+
+    def _explain_existence(self, klass: TaskClass, view: NodeView) -> str:
+        request, facts = cards_of(klass), self.facts(view.state)
+        if facts.positions == 0:
+            return NO_CARDS
+        return no_cards(request, facts, self._blank(request, view), view.rows)
 
     def have_room(self, klass: TaskClass, view: NodeView) -> Mask:
         """(n,) nodes whose cards take a pod of *klass* now (or in the future, see ``NodeView``)."""

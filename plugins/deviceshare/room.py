@@ -107,6 +107,18 @@ def room_of(
     return room if request is None else _for_request(room, table, facts, request, rows, future=future)
 
 
+def blank_room(table: CardTable, facts: CardFacts, request: CardRequest, rows: Rows32) -> Room:
+    """The room for *request* on node *rows* (n,) if nobody had anything of their cards."""
+    memory = table.memory.take(rows, axis=0, mode="clip")
+    cores = table.cores.take(rows, axis=0, mode="clip")
+    slots = table.slots.take(rows, axis=0, mode="clip")
+    usable = facts.eligible(request.selection).take(rows, axis=0)
+    nothing = np.zeros_like(memory)
+    room = Room(usable, memory, cores, memory, cores, slots, nothing)
+    room = _for_request(room, table, facts, replace(request, rules=0), rows, future=False)
+    return room if room.parts is None else replace(room, parts=nothing)
+
+
 def _for_request(
     room: Room, table: CardTable, facts: CardFacts, request: CardRequest, rows: Rows32, *, future: bool
 ) -> Room:

@@ -13,9 +13,9 @@ may end on nodes without registered cards are charged memory and cores only wher
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -24,13 +24,14 @@ from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Books, Catalogue
 from volcano_py.plugins.deviceshare.charges import ask_totals, bare_charge, charge_with, spelled
+from volcano_py.plugins.deviceshare.deviceconfig import KEY, parse
 from volcano_py.plugins.deviceshare.holdings import booked, unknown_cards
 from volcano_py.plugins.deviceshare.reading import card_request
 from volcano_py.plugins.deviceshare.records import RecordError, annotations_for, decode, written_form
 from volcano_py.plugins.deviceshare.register import cards_of
 from volcano_py.plugins.deviceshare.rounding import cut_asks, told_rounding
 from volcano_py.scheduler.model.cards import CardChoice, CardSpec, PodShape, Slice
-from volcano_py.scheduler.model.kube.errors import Problem, child
+from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.objects import Node, Pod
 from volcano_py.scheduler.model.kube.request import pod_request
 from volcano_py.scheduler.model.notes import as_flag, said
@@ -53,18 +54,34 @@ class DeviceShareSource:
 
     Attributes:
         catalogue: the backends.
+        rules: labels of pods; those that have all of a rule's labels share no card.
+        config_map: "namespace/name" of the device configuration, out of whose document *configured* makes
+            the catalogue; "" for none.
+        linked: all pods' cards are chosen by their links, as if they asked for it.
         measures: see ``CardSource.measures``; of the vendors whose cards were seen.
         largest_mib: memory of the largest registered card; 0 where there is none.
     """
 
     handshakes: tuple[str, ...] = names.HANDSHAKES
 
-    def __init__(self, catalogue: Catalogue = STANDARD, rules: Sequence[Mapping[str, str]] = ()) -> None:
-        self.catalogue = catalogue
+    def __init__(
+        self,
+        catalogue: Catalogue = STANDARD,
+        rules: Sequence[Mapping[str, str]] = (),
+        config_map: str = "",
+        configured: Callable[[Mapping[str, Any]], Catalogue] | None = None,
+        *,
+        linked: bool = False,
+    ) -> None:
+        self.catalogue = self._unconfigured = catalogue
         self.rules = tuple(rules)
+        self.config_map = config_map
+        self.linked = linked
+        self._configured = configured
         self.largest_mib = 0
-        self.measures: Mapping[str, str] = catalogue.measures(_FIRST_VENDORS)
         self._seen = set(_FIRST_VENDORS)
+        known = sorted(self._seen & catalogue.backends.keys())
+        self.measures: Mapping[str, str] = catalogue.measures(known)
         self._shapes: dict[Hashable, PodShape] = {}
 
     @property
@@ -77,6 +94,21 @@ class DeviceShareSource:
         changed = largest_mib != self.largest_mib
         self.largest_mib = largest_mib
         return changed
+
+    def configure(self, name: str, data: Mapping[str, str] | None) -> bool:
+        """See ``CardSource.configure``."""
+        if name != self.config_map or self._configured is None:
+            return False
+        catalogue = self._unconfigured
+        if data is not None and KEY in data:
+            try:
+                catalogue = self._configured(parse(data[KEY]))
+            except ValueError as error:
+                raise ObjectError(Problem(child("data", KEY), str(error))) from error
+        self.catalogue = catalogue
+        self.measures = catalogue.measures(sorted(self._seen & catalogue.backends.keys()))
+        self._shapes.clear()
+        return True
 
     def shape(self, pod: Pod, request: Mapping[str, int]) -> PodShape:
         """See ``CardSource.shape``."""
@@ -170,8 +202,9 @@ class DeviceShareSource:
         """What *pod* asks, with the rules that it falls under."""
         request, problems = card_request(pod, self.catalogue)
         rules, yields = self._rules_of(pod), _yields(pod)
-        if request is not None and (rules or yields):
-            request = replace(request, rules=rules, yields=yields)
+        if request is not None and (rules or yields or self.linked):
+            linked = request.linked or self.linked
+            request = replace(request, rules=rules, yields=yields, linked=linked)
         return request, problems
 
     def _rules_of(self, pod: Pod) -> int:

@@ -139,6 +139,12 @@ class CardSource(Protocol):
     def sees(self, largest_mib: int) -> bool:
         """The largest card of the cluster has this memory; True if earlier shapes are out of date."""
 
+    def configure(self, name: str, data: Mapping[str, str] | None) -> bool:
+        """ConfigMap *name* ("namespace/name") has *data*; None: it is gone.
+
+        True if what was read of nodes and pods before is out of date. Raises ``ObjectError`` on garbage.
+        """
+
     def offers(self, amounts: Mapping[str, int], specs: Sequence[CardSpec]) -> Mapping[str, int]:
         """What a node with *specs* that states *amounts* has in its columns (base units)."""
 
@@ -177,6 +183,10 @@ class NoCards:
 
     def sees(self, largest_mib: int) -> bool:
         """Shapes never depend on cards."""
+        return False
+
+    def configure(self, name: str, data: Mapping[str, str] | None) -> bool:
+        """No ConfigMap says anything of cards."""
         return False
 
     def offers(self, amounts: Mapping[str, int], specs: Sequence[CardSpec]) -> Mapping[str, int]:

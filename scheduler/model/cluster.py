@@ -23,7 +23,7 @@ from volcano_py.scheduler.model.holds import Holds
 from volcano_py.scheduler.model.jobs import Job, JobTable
 from volcano_py.scheduler.model.kept import kept
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
-from volcano_py.scheduler.model.kube.objects import Namespace, Node, Pod, PriorityClass
+from volcano_py.scheduler.model.kube.objects import ConfigMap, Namespace, Node, Pod, PriorityClass
 from volcano_py.scheduler.model.node_intake import NodeIntake
 from volcano_py.scheduler.model.nodes import NodeTable
 from volcano_py.scheduler.model.pods import PodIntake
@@ -158,6 +158,8 @@ class ClusterState:
             self._reprioritise()
         elif kind == "Namespace":
             self._put_namespace(key, None)
+        elif kind == "ConfigMap":
+            self._configure_cards(key, None)
         else:
             self.volumes.delete(kind, key)
 
@@ -261,8 +263,22 @@ class ClusterState:
             self._reprioritise()
         elif isinstance(item, Namespace):
             self._put_namespace(item.name, item.metadata.labels)
+        elif isinstance(item, ConfigMap):
+            self._configure_cards(key_of(item), item.data)
         else:
             self.volumes.upsert(item)
+
+    def _configure_cards(self, name: str, data: Mapping[str, str] | None) -> None:
+        """Cards may be called, cut and asked for in other ways now; of garbage the last good one stays."""
+        self.doubts.pop(f"ConfigMap {name}", None)
+        try:
+            changed = self.card_source.configure(name, data)
+        except ObjectError as error:
+            self.doubt("ConfigMap", name, error.problems)
+            return
+        if changed:
+            self.pods.flush()
+            self.node_intake.read_cards_again()
 
     def _put_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """Namespace selectors may select other pods now."""

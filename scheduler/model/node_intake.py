@@ -10,7 +10,7 @@ import numpy as np
 from volcano_py.scheduler.model.cards import CardSpec, moved
 from volcano_py.scheduler.model.kube.errors import ObjectError
 from volcano_py.scheduler.model.kube.objects import Node
-from volcano_py.scheduler.model.kube.request import node_allocatable
+from volcano_py.scheduler.model.kube.request import node_allocatable, pod_request
 from volcano_py.scheduler.model.kube.selectors import node_taints
 from volcano_py.scheduler.model.node_match import BLOCKING
 from volcano_py.scheduler.model.tasks import NOWHERE
@@ -58,6 +58,25 @@ class NodeIntake:
         nodes.allocatable[row] = 0
         nodes.touch_static(row)
         self._replace_cards(row, ())
+
+    def read_cards_again(self) -> None:
+        """The card source reads registers and asks differently now."""
+        state, tasks = self.state, self.state.tasks
+        for row, node in enumerate(state.nodes.objects):
+            if node is not None:
+                state.nodes.objects[row] = None  # as if it came for the first time
+                self.upsert(node)
+        for key, task in list(tasks.index.items()):
+            pod = tasks.pods[task]
+            if pod is None:
+                continue
+            try:
+                state.card_source.shape(pod, pod_request(pod))
+            except ObjectError as error:
+                state.delete("Pod", key)
+                state.mark("Pod", key, list(error.problems))
+                continue
+            state.pods.reclass(task)
 
     def _cards_of(self, node: Node) -> tuple[CardSpec, ...]:
         """What *node* registers; a register that can't be read leaves a node without cards."""

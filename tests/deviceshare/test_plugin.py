@@ -318,16 +318,18 @@ def test_history_replaces_the_pods_seen() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("deviceshare.SchedulePolicy", "pack", "must be one of binpack, spread, random"),
+        ("deviceshare.SchedulePolicy", "pack", "must be one of binpack, spread, topology-aware, random"),
         ("deviceshare.ScheduleWeight", -1, "must not be negative"),
         ("deviceshare.ScheduleWeight", "ten", "must be a number"),
         ("deviceshare.Nonsense", 1, "unknown argument"),
         ("deviceshare.typicalAsks", [{"cards": -1}], "cards must be a whole number"),
         ("deviceshare.typicalAsks", [{"gpus": 1}], "must have the keys"),
-        ("deviceshare.NodeLockEnable", True, "not available"),
-        ("deviceshare.AscendHAMiVNPUEnable", True, "not available"),
-        ("deviceshare.KnownGeometriesCMName", "volcano-vgpu-device-config", "not available"),
-        ("deviceshare.GPUExclusiveRules", [{"app": "x"}], "not available"),
+        ("deviceshare.NodeLockEnable", "perhaps", "true or false"),
+        ("deviceshare.AscendMindClusterVNPUEnable", True, "not available"),
+        ("deviceshare.GPUExclusiveRules", [["app", "x"]], "mappings of labels"),
+        ("deviceshare.DeviceConfig", ["nvidia"], "must be a mapping"),
+        ("deviceshare.DeviceConfig", {"vnpus": [{"chipName": "910X"}]}, "is no chip with commonWord"),
+        ("deviceshare.DeviceConfig", {"nvidia": {"knownMigGeometries": [1]}}, "models and allowedGeometries"),
     ],
 )
 def test_wrong_arguments_stop_the_start(key: str, value: object, said: str) -> None:
@@ -336,8 +338,21 @@ def test_wrong_arguments_stop_the_start(key: str, value: object, said: str) -> N
     assert key in str(refused.value)
 
 
-def test_what_is_to_come_may_be_switched_off() -> None:
-    DeviceSharePlugin(Arguments("plugin deviceshare", {"deviceshare.GPUSharingEnable": False}))
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("deviceshare.GPUSharingEnable", True),
+        ("deviceshare.GPUNumberEnable", True),
+        ("deviceshare.NodeLockEnable", True),
+        ("deviceshare.AscendHAMiVNPUEnable", True),
+        ("deviceshare.AscendMindClusterVNPUEnable", False),
+        ("deviceshare.KnownGeometriesCMName", "volcano-vgpu-device-config"),
+        ("deviceshare.KnownGeometriesCMNamespace", "volcano-system"),
+        ("deviceshare.GPUExclusiveRules", [{"app": "x"}]),
+    ],
+)
+def test_what_volcano_takes_is_taken(key: str, value: object) -> None:
+    DeviceSharePlugin(Arguments("plugin deviceshare", {key: value}))
 
 
 def test_switched_off_cards_are_plain_resources() -> None:

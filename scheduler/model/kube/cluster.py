@@ -151,6 +151,12 @@ class TopologyTerm(KubeStruct, frozen=True):
     match_label_expressions: tuple[TopologyLabel, ...] = ()
 
 
+class ConfigMap(KubeObject, frozen=True):
+    """Texts by name; of interest only where a plugin names one."""
+
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class StorageClass(KubeObject, frozen=True):
     """How claims of a class are provisioned (storage.k8s.io)."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from volcano_py.scheduler.model.kube.cluster import (
+    ConfigMap,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -33,6 +34,7 @@ __all__ = [
     "CSIDriver",
     "CSINode",
     "CSIStorageCapacity",
+    "ConfigMap",
     "Container",
     "KubeObject",
     "Namespace",
@@ -52,6 +54,7 @@ __all__ = [
 
 # By API group and kind: fields we read are the same in all served versions of a group.
 _KINDS: Mapping[tuple[str, str], type[KubeObject]] = {
+    ("", "ConfigMap"): ConfigMap,
     ("", "Namespace"): Namespace,
     ("", "Node"): Node,
     ("", "PersistentVolume"): PersistentVolume,

@@ -1,0 +1,40 @@
+"""Moore Threads: nodes state amounts only, a card being 16 cores; memory is counted in 512 MiB.
+
+An ask's memory and cores are those of all its shares together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from volcano_py.crds.cards.names import ResourceNames
+from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, Wishes, hami_family
+from volcano_py.scheduler.model.kube.objects import Pod
+
+_CORES: Final = "mthreads.com/sgpu-core"
+_MEMORY: Final = "mthreads.com/sgpu-memory"
+_A_CARD: Final = 16
+_NANOSECONDS: Final = 1_000_000_000
+
+
+def _chosen(_: Pod, held: Held, now: float) -> Mapping[str, str]:
+    """Numbers of the last container's cards, as the vendor's plugin takes them."""
+    numbers = [str(spec.index) for segment in held if segment for _, spec in segment]
+    return {
+        "mthreads.com/gpu-index": ",".join(numbers),
+        "mthreads.com/predicate-time": str(int(now) * _NANOSECONDS),
+    }
+
+
+MTHREADS: Final = Backend(
+    vendor="mthreads",
+    word="Mthreads",
+    names=ResourceNames(("mthreads.com/vgpu",), (_MEMORY,), cores=(_CORES,)),
+    families=hami_family("mthreads-vgpu", extra=_chosen, consumed=False),
+    counted=Counted(_CORES, "mthreads", each=_A_CARD, memory=_MEMORY),
+    wishes=Wishes(use_uuid=("mthreads.ai/use-gpuuuid",), not_uuid=("mthreads.ai/nouse-gpuuuid",)),
+    unit_mib=512,
+    totals=True,
+    whole_cores=_A_CARD,
+)

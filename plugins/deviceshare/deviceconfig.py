@@ -1,0 +1,84 @@
+"""The device configuration that HAMi and Volcano share: resource names, chips and MIG geometries.
+
+``device-config.yaml`` in a ConfigMap, or the same inside the plugin's arguments. What it does not say stays
+as it is by default. Neighbours: ``catalogue`` for what comes of it, ``arguments`` for which ConfigMap it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import yaml
+
+from volcano_py.plugins.deviceshare.backend import Backend
+from volcano_py.plugins.deviceshare.backends.ascend import read_chips
+from volcano_py.plugins.deviceshare.catalogue import Catalogue
+from volcano_py.plugins.deviceshare.mig import DEFAULTS, read_geometries
+
+KEY: Final = "device-config.yaml"
+_SECTIONS: Final = {
+    "hygon": "hygon",
+    "cambricon": "cambricon",
+    "mthreads": "mthreads",
+    "amd": "amd",
+    "nvidia": "nvidia",
+}
+"""Section of the file -> backend whose resource names stand there."""
+_NAMES: Final = {
+    "count": "resourceCountName",
+    "memory": "resourceMemoryName",
+    "percent": "resourceMemoryPercentageName",
+    "cores": "resourceCoreName",
+    "priority": "resourcePriorityName",
+}
+
+
+def parse(text: str) -> Mapping[str, Any]:
+    """The file's document; raises ``ValueError`` if it is no mapping."""
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"is not YAML: {error}") from error
+    if not isinstance(document, Mapping):
+        raise ValueError("is not a mapping")
+    return document
+
+
+def configured(backends: Iterable[Backend], document: Mapping[str, Any], *, ascend: bool) -> Catalogue:
+    """*backends* as *document* names and cuts them; raises ``ValueError`` naming the part that is wrong."""
+    given = {backend.vendor: backend for backend in backends}
+    for section, vendor in _SECTIONS.items():
+        if vendor in given and isinstance(document.get(section), Mapping):
+            given[vendor] = _named(given[vendor], document[section])
+    chips: tuple[Backend, ...] = ()
+    if ascend and document.get("vnpus") is not None:
+        chips = _read("vnpus", read_chips, document["vnpus"])
+        given = {vendor: backend for vendor, backend in given.items() if backend.chip is None}
+    nvidia = document.get("nvidia")
+    known = nvidia.get("knownMigGeometries") if isinstance(nvidia, Mapping) else None
+    geometries = DEFAULTS if known is None else _read("nvidia.knownMigGeometries", read_geometries, known)
+    return Catalogue((*given.values(), *chips), geometries)
+
+
+def _read(where: str, read: Any, value: Any) -> Any:
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _named(backend: Backend, section: Mapping[str, Any]) -> Backend:
+    """*backend* with the names in *section*, each before those that are known anyway.
+
+    A name that is not among them takes the first place, which is that of the kubelet's resource.
+    """
+    names, changed = backend.names, {}
+    for meaning, key in _NAMES.items():
+        name, known = section.get(key), getattr(names, meaning)
+        if name and name not in known:
+            changed[meaning] = (str(name), *known)
+    if not changed:
+        return backend
+    return replace(backend, names=replace(names, **changed, booked=names.booked + 1))
