@@ -313,6 +313,8 @@ def _check_limits(limits: LimitsLayout) -> None:
     if limits.policy > CorePolicy.NEVER:
         raise RegionError(f"unknown core policy {limits.policy}")
     for device in limits.devices:
+        if device.memory_limit >= _MAX_BYTES:
+            raise RegionError(f"{device.memory_limit} bytes of card memory")
         if device.cores > 100:
             raise RegionError(f"{device.cores} % of a card")
         if 0 not in bytes(device.uuid):

@@ -14,6 +14,7 @@
 #define SAMPLE_EVERY_NS UINT64_C(100000000)
 #define REFILL_EVERY_NS UINT64_C(200000)
 #define MOST_SAVED_NS INT64_C(200000000) /* GPU time that can be saved up while idle */
+#define REMEMBERED_NS UINT64_C(1000000000) /* measured time that an estimate rests on */
 #define MOST_OWED_NS INT64_C(-60000000000)
 #define MOST_COST_NS UINT64_C(2000000000) /* of one launch, by estimate */
 #define PAUSE_LEAST_NS UINT64_C(100000)
@@ -63,10 +64,15 @@ static bool own_pids(uint32_t *pids, uint32_t room, uint32_t *count) {
 	return complete;
 }
 
-/* Keeps the estimate of a block near what is measured; half of the past fades with each sample. */
+/* Keeps the estimate of a block near what is measured. A launch may wait in its stream, so time comes
+ * later than its blocks: both fade together, by the time measured and not by samples. */
 static void learn_cost(struct region_card *card, uint64_t measured_ns, uint64_t blocks) {
-	const uint64_t time = atomic_load(&card->recent_ns) / 2 + measured_ns;
-	const uint64_t count = atomic_load(&card->recent_blocks) / 2 + blocks;
+	uint64_t time = atomic_load(&card->recent_ns) + measured_ns;
+	uint64_t count = atomic_load(&card->recent_blocks) + blocks;
+	while (time > REMEMBERED_NS) {
+		time /= 2;
+		count /= 2;
+	}
 	atomic_store(&card->recent_ns, time);
 	atomic_store(&card->recent_blocks, count);
 	if (count != 0 && time != 0) {
@@ -132,6 +138,14 @@ static void measure_if_due(int card, uint64_t now) {
 	}
 }
 
+/* What was used while no limit held isn't owed afterwards. */
+static void forgive(struct region_card *card) {
+	int64_t tokens = atomic_load(&card->tokens);
+	while (tokens < 0 && !atomic_compare_exchange_weak(&card->tokens, &tokens, 0)) {
+	}
+}
+
+/* Whether the limit holds at this time; *cores* is the limit. */
 static bool holds(int card, uint64_t now, uint32_t *cores) {
 	const struct region_limits *limits = slice_limits();
 	*cores = limits != NULL ? __atomic_load_n(&limits->devices[card].cores, __ATOMIC_RELAXED) : 0;
@@ -141,7 +155,11 @@ static bool holds(int card, uint64_t now, uint32_t *cores) {
 	refill(card_at(card), now, *cores);
 	measure_if_due(card, now);
 	const uint64_t seen = atomic_load(&card_at(card)->contended_ns);
-	return limits->policy == REGION_CORES_ALWAYS || (seen != 0 && now - seen < CONTENDED_FOR_NS);
+	if (limits->policy == REGION_CORES_ALWAYS || (seen != 0 && now - seen < CONTENDED_FOR_NS)) {
+		return true;
+	}
+	forgive(card_at(card));
+	return false;
 }
 
 /* Time until the launch may go: 0 if now. */

@@ -52,7 +52,7 @@ static enum verdict try_reserve(int card, uint64_t bytes, uint64_t limit) {
 	_Atomic uint64_t *word = word_of(card);
 	atomic_fetch_add(word, bytes + REGION_DECIDING);
 	const struct sum sum = sum_card(card);
-	if (limit == 0 || sum.bytes <= limit) {
+	if (sum.bytes <= limit) {
 		atomic_fetch_sub(word, REGION_DECIDING);
 		return FITS;
 	}
@@ -98,11 +98,13 @@ bool quota_reserve(int card, uint64_t bytes) {
 	if (!has_books()) {
 		return false;
 	}
-	if (bytes <= (REGION_BYTES_MASK >> 2) && (limit == 0 || bytes <= limit)) {
-		if (try_reserve(card, bytes, limit) == FITS ||
-		    reserve_afresh(card, bytes, limit)) {
-			return true;
-		}
+	if (limit == 0 && bytes <= (REGION_BYTES_MASK >> 2)) {
+		quota_charge(card, bytes);
+		return true;
+	}
+	if (bytes <= limit && (try_reserve(card, bytes, limit) == FITS ||
+			       reserve_afresh(card, bytes, limit))) {
+		return true;
 	}
 	atomic_fetch_add_explicit(&slice.region->cards[card].refused, 1, memory_order_relaxed);
 	return false;

@@ -58,6 +58,9 @@ const char *region_limits_fault(const struct region_limits *limits) {
 		return "unknown core policy";
 	}
 	for (int i = 0; i < REGION_DEVICES; i++) {
+		if (limits->devices[i].memory_limit > REGION_BYTES_MASK >> 1) {
+			return "more memory than any card has";
+		}
 		if (limits->devices[i].cores > 100) {
 			return "more than 100 % of a card";
 		}
