@@ -1,0 +1,78 @@
+"""The one list of symbols: what is made of it, and that nothing made of it is stale."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LIB = ROOT / "shim" / "lib"
+
+
+def _generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("shim_generate", LIB / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = _generator()
+
+
+def test_the_table_for_people_is_what_the_list_makes() -> None:
+    page = (ROOT / "docs" / "shim.md").read_text()
+    assert page == generate.with_table(page), "run: python3 shim/lib/generate.py docs docs/shim.md"
+
+
+def test_a_page_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="no <!-- symbols"):
+        generate.with_table("# nothing")
+
+
+def test_names_are_unique_sorted_and_of_the_two_drivers() -> None:
+    names = [symbol.name for symbol in generate.load()]
+    assert names == sorted(set(names))
+    assert all(name.startswith(("cu", "nvml")) for name in names)
+
+
+def test_a_base_has_one_abi_a_version_and_stream_kind() -> None:
+    keys = [(s.base, s.since, s.per_thread) for s in generate.load() if s.driver == "CUDA"]
+    assert sorted(keys) == sorted(set(keys))
+
+
+def test_bodies_are_shared_only_by_equal_signatures() -> None:
+    symbols = list(generate.load())
+    odd = generate.Symbol("cuOdd", "cuOdd", 1, False, "int other", "cuMemFree_v2", "memory", "")
+    with pytest.raises(ValueError, match="share a body"):
+        generate.hooks_h([*symbols, odd], [])
+
+
+def test_arguments_are_the_names_of_parameters() -> None:
+    parameters = {symbol.name: symbol.arguments for symbol in generate.load()}
+    assert parameters["cuCtxSynchronize"] == ""
+    assert parameters["cuMemAlloc_v2"] == "dptr, bytesize"
+    assert (
+        parameters["cuGraphAddMemAllocNode"]
+        == "phGraphNode, hGraph, dependencies, numDependencies, nodeParams"
+    )
+
+
+def test_the_library_exports_the_list_and_the_lookups_and_nothing_else() -> None:
+    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
+    library = ROOT / "build" / "shim" / "libvgpu.so"
+    told = subprocess.run(
+        ["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    exported = {line.split()[-1] for line in told.splitlines()}
+    assert exported == {symbol.name for symbol in generate.load()} | {"dlsym", "dlvsym"}
+    needed = subprocess.run(
+        ["readelf", "-d", str(library)], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
+    assert {name.split(".")[0] for name in libraries} <= {"libc", "libdl", "libpthread", "ld-linux-x86-64"}
