@@ -4,7 +4,7 @@
  * ROUTE is cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel (or any of them with _ptsz), cuGraphLaunch
  * (a graph of 8 kernels, captured), or cuLaunchCooperativeKernelMultiDevice.
  * MODE is "async" (the queue is kept full) or "sync" (each launch is waited for).
- * Prints "LAUNCHES BUSY_NS ELAPSED_NS" of the time after the first second.
+ * Prints "LAUNCHES BUSY_NS ELAPSED_NS" of the time after the first second, and the same of the whole time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +95,11 @@ static uint64_t run(uint64_t until, int waits) {
 	return launches;
 }
 
+static void report(uint64_t launches, uint64_t cost, uint64_t elapsed) {
+	printf("%llu %llu %llu\n", (unsigned long long)launches, (unsigned long long)(launches * cost),
+	       (unsigned long long)elapsed);
+}
+
 int main(int argc, char **argv) {
 	void *context = NULL;
 	int sms = 0;
@@ -113,13 +118,14 @@ int main(int argc, char **argv) {
 	if (strncmp(route, "cuGraphLaunch", 13) == 0) {
 		capture();
 	}
-	run(now_ns() + 1000000000ull, waits);
+	uint64_t wave_count = (blocks + (unsigned int)sms - 1) / (unsigned int)sms;
+	uint64_t cost = (exec != NULL ? CAPTURED : 1) * wave_count * (function - 1) * 1000;
+	uint64_t begin = now_ns();
+	uint64_t first = run(begin + 1000000000ull, waits);
 	uint64_t start = now_ns();
 	uint64_t launches = run(start + (uint64_t)(atof(argv[4]) * 1e9), waits);
-	uint64_t elapsed = now_ns() - start;
-	uint64_t kernels = exec != NULL ? launches * CAPTURED : launches;
-	uint64_t waves = (blocks + (unsigned int)sms - 1) / (unsigned int)sms;
-	printf("%llu %llu %llu\n", (unsigned long long)launches,
-	       (unsigned long long)(kernels * waves * (function - 1) * 1000), (unsigned long long)elapsed);
+	uint64_t end = now_ns();
+	report(launches, cost, end - start);
+	report(first + launches, cost, end - begin);
 	return 0;
 }

@@ -2,7 +2,8 @@
  *
  * Preloaded before the library under test. STUB_CLOCK names a file that all processes of a test share. A thread
  * takes part from its first sleep on; one that waits for anything else than time holds the clock only for
- * PATIENCE_NS. Reading the clock costs READ_NS, so that a loop that waits by reading it ends.
+ * PATIENCE_NS. state.py may say how many threads have to join before it runs at all. Reading the clock costs
+ * READ_NS, so that a loop that waits by reading it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 #define THREADS 256
-#define PATIENCE_NS 3000000000ll
+#define PATIENCE_NS 20000000000ll
 #define POLL_NS 100000000l
 #define READ_NS 50
 #define EXPORT __attribute__((visibility("default")))
@@ -31,7 +32,7 @@ static struct shared {
 	};
 	_Atomic uint64_t now_ns;
 	_Atomic uint32_t jumps;
-	uint32_t padding;
+	uint32_t missing; /* threads that must still join before the first jump */
 	struct {
 		int32_t pid; /* 0: unused */
 		int32_t padding;
@@ -77,9 +78,11 @@ __attribute__((constructor)) static void map_clock(void) {
 	shared = memory == MAP_FAILED ? NULL : memory;
 }
 
+/* Whoever sleeps on the way out sleeps by the real clock. */
 __attribute__((destructor)) static void leave_at_end(void) {
 	if (shared != NULL) {
 		leave(NULL);
+		shared = NULL;
 	}
 }
 
@@ -109,6 +112,7 @@ static void take_part(void) {
 		if (shared->thread[i].pid == 0 || kill(shared->thread[i].pid, 0) != 0) {
 			shared->thread[i].pid = getpid();
 			place = i;
+			shared->missing -= shared->missing > 0;
 			pthread_setspecific(ending, shared);
 		}
 	}
@@ -135,9 +139,15 @@ static uint64_t next_wake(int *all_sleep) {
 	return next;
 }
 
+/* To that time; whoever is due runs from now on. */
 static void jump(uint64_t to) {
 	if (to > shared->now_ns && to != UINT64_MAX) {
 		shared->now_ns = to;
+	}
+	for (int i = 0; i < THREADS; i++) {
+		if (shared->thread[i].wake_ns <= shared->now_ns) {
+			shared->thread[i].wake_ns = 0;
+		}
 	}
 	shared->jumps++;
 	syscall(SYS_futex, &shared->jumps, FUTEX_WAKE, 1 << 20, NULL, NULL, 0);
@@ -153,20 +163,20 @@ static void wait_for_jump(void) {
 
 static void sleep_to(uint64_t wake) {
 	int64_t patient_until = real_ns() + PATIENCE_NS;
-	uint64_t before = shared->now_ns;
+	uint32_t before = shared->jumps;
 	lock();
 	if (place < 0) {
 		take_part();
 	}
+	shared->thread[place].wake_ns = wake;
 	while (shared->now_ns < wake) {
 		int all_sleep;
-		shared->thread[place].wake_ns = wake;
 		uint64_t next = next_wake(&all_sleep);
-		if (shared->now_ns != before) {
-			before = shared->now_ns;
+		if (shared->jumps != before) {
+			before = shared->jumps;
 			patient_until = real_ns() + PATIENCE_NS;
 		}
-		if (all_sleep || real_ns() > patient_until) {
+		if ((all_sleep && shared->missing == 0) || real_ns() > patient_until) {
 			jump(next);
 		} else {
 			wait_for_jump();

@@ -75,8 +75,6 @@ class SlotState(ctypes.Structure):
     _fields_ = (
         ("pid", I32),
         ("host_pid", I32),
-        ("space", U64),
-        ("image", U64),
         ("container", I32),
         ("padding", I32),
         ("used_bytes", U64 * CARDS),
@@ -146,6 +144,6 @@ class ClockState(ctypes.Structure):
         ("lock", U8 * 64),
         ("now_ns", U64),
         ("jumps", U32),
-        ("padding", U32),
+        ("missing", U32),
         ("thread", ClockThread * CLOCK_THREADS),
     )

@@ -6,7 +6,8 @@
 
 #define MEMORY_V2 (0x02000000u | (unsigned int)sizeof(struct nvml_memory_v2))
 #define NS_PER_US 1000ull
-#define WINDOW_NS 1000000000ull
+#define RATE_NS 1000000000ull    /* time over which a card's utilisation is told */
+#define KEPT_NS 16000000000ull /* for so long the samples of processes are kept */
 
 struct books {
 	uint64_t total, reserved, used;
@@ -156,7 +157,7 @@ NVML_API nvmlDeviceGetUtilizationRates(struct nvml_device *device, unsigned int 
 	}
 	uint64_t now = stub_now();
 	stub_lock(state);
-	out[0] = stub_utilisation(state, NULL, device->card, now - WINDOW_NS, now);
+	out[0] = stub_utilisation(state, NULL, device->card, now - RATE_NS, now);
 	stub_unlock(state);
 	out[1] = out[0] / 2;
 	return NVML_OK;
@@ -173,7 +174,7 @@ static unsigned int list_samples(struct stub_state *state, int card, uint64_t si
 	unsigned int length = 0;
 	uint64_t now = stub_now();
 	uint64_t wall = wall_now();
-	uint64_t span = since < wall && wall - since < WINDOW_NS ? wall - since : WINDOW_NS;
+	uint64_t span = since < wall && wall - since < KEPT_NS ? wall - since : KEPT_NS;
 	uint64_t from = now - span;
 	stub_lock(state);
 	stub_sweep(state);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -19,7 +18,8 @@
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static struct stub_state *mapped;
-static int mapped_fd = -1;
+static int tried;
+static char path[PATH_MAX];
 
 /* Zero in a child made by any kind of fork, so that the child claims a slot of its own. */
 static struct own_page {
@@ -27,15 +27,14 @@ static struct own_page {
 } *own;
 
 /* STUB_DRIVER, else the file `state` beside this library (a login shell has no environment). */
-static void state_path(char path[PATH_MAX]) {
+static void find_path(void) {
 	const char *named = getenv("STUB_DRIVER");
 	Dl_info self;
 	if (named != NULL) {
 		snprintf(path, PATH_MAX, "%s", named);
 		return;
 	}
-	path[0] = '\0';
-	if (dladdr((void *)state_path, &self) != 0) {
+	if (dladdr((void *)find_path, &self) != 0) {
 		const char *slash = strrchr(self.dli_fname, '/');
 		int length = slash == NULL ? 0 : (int)(slash - self.dli_fname) + 1;
 		snprintf(path, PATH_MAX, "%.*sstate", length, self.dli_fname);
@@ -56,21 +55,18 @@ static struct stub_state *map_state(int fd) {
 }
 
 static void open_once(void) {
-	char path[PATH_MAX];
-	state_path(path);
+	find_path();
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		return;
 	}
-	/* A high number: programs under test close and count the low ones. */
-	mapped_fd = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+	struct stub_state *state = map_state(fd);
 	close(fd);
 	own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mapped_fd < 0 || own == MAP_FAILED) {
+	if (state == NULL || own == MAP_FAILED) {
 		return;
 	}
 	madvise(own, 4096, MADV_WIPEONFORK);
-	struct stub_state *state = map_state(mapped_fd);
 	__atomic_store_n(&mapped, state, __ATOMIC_RELEASE);
 }
 
@@ -80,8 +76,9 @@ struct stub_state *stub_open(void) {
 		return state;
 	}
 	pthread_mutex_lock(&opening);
-	if (mapped == NULL && mapped_fd < 0) {
+	if (!tried) {
 		open_once();
+		tried = 1;
 	}
 	state = mapped;
 	pthread_mutex_unlock(&opening);
@@ -119,41 +116,32 @@ void stub_unlock(struct stub_state *state) {
 	pthread_mutex_unlock(&state->lock);
 }
 
-static uint64_t own_space(void) {
-	struct stat status;
-	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
-}
-
-static uint64_t own_image(void) {
-	uint64_t image = 0;
-	const void *random = (const void *)getauxval(AT_RANDOM);
-	if (random != NULL) {
-		memcpy(&image, random, sizeof image);
-	}
-	return image;
-}
-
 static int own_host_pid(void) {
 	char text[32] = "";
 	ssize_t length = readlink("/proc/self", text, sizeof text - 1);
 	return length > 0 ? atoi(text) : (int)getpid();
 }
 
-static int lock_of(int slot, short kind, int command, struct flock *lock) {
-	*lock = (struct flock){.l_type = kind, .l_whence = SEEK_SET, .l_start = SLOT_LOCKS + slot, .l_len = 1};
-	return fcntl(mapped_fd, command, lock);
-}
-
-static int is_dead(struct stub_state *state, const struct stub_slot *slot) {
-	struct flock lock;
-	if (slot->pid == getpid() && slot->space == own_space()) {
-		/* Our own locks are invisible to us; a slot of an earlier program of this process is dead. */
-		return slot->image != own_image();
-	}
-	if (lock_of((int)(slot - state->slot), F_WRLCK, F_GETLK, &lock) != 0) {
+/* The lock is the open file's, which only a mapping keeps open: children don't inherit it, and the kernel drops it
+ * with the memory of the process. */
+static int hold(int s) {
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SLOT_LOCKS + s, .l_len = 1};
+	if (fd < 0) {
 		return 0;
 	}
-	return lock.l_type == F_UNLCK;
+	int held = fcntl(fd, F_OFD_SETLK, &lock) == 0;
+	void *page = held ? mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (page != MAP_FAILED) {
+		madvise(page, 4096, MADV_DONTFORK);
+	}
+	close(fd);
+	return page != MAP_FAILED;
+}
+
+static int is_dead(int fd, int s) {
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SLOT_LOCKS + s, .l_len = 1};
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
 static void bury(struct stub_state *state, struct stub_slot *slot) {
@@ -170,11 +158,14 @@ static void bury(struct stub_state *state, struct stub_slot *slot) {
 }
 
 void stub_sweep(struct stub_state *state) {
-	for (uint32_t s = 0; s < state->slots_high; s++) {
-		struct stub_slot *slot = &state->slot[s];
-		if (slot->pid != 0 && is_dead(state, slot)) {
-			bury(state, slot);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	for (uint32_t s = 0; fd >= 0 && s < state->slots_high; s++) {
+		if (state->slot[s].pid != 0 && is_dead(fd, (int)s)) {
+			bury(state, &state->slot[s]);
 		}
+	}
+	if (fd >= 0) {
+		close(fd);
 	}
 }
 
@@ -189,16 +180,13 @@ static int own_container(const struct stub_state *state) {
 }
 
 static struct stub_slot *claim(struct stub_state *state) {
-	struct flock lock;
 	for (int s = 0; s < STUB_SLOTS; s++) {
 		struct stub_slot *slot = &state->slot[s];
-		if (slot->pid != 0 || lock_of(s, F_WRLCK, F_SETLK, &lock) != 0) {
+		if (slot->pid != 0 || !hold(s)) {
 			continue;
 		}
 		slot->container = own_container(state);
 		slot->host_pid = own_host_pid();
-		slot->space = own_space();
-		slot->image = own_image();
 		slot->pid = getpid();
 		if ((uint32_t)s >= state->slots_high) {
 			state->slots_high = (uint32_t)s + 1;

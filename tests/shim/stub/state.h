@@ -2,7 +2,8 @@
  *
  * state.py lays the file out and reads it; the numbers and the order of fields below are repeated there, and
  * both sides compare the size. What a process holds stands in its slot; a slot lives as long as its process
- * holds the lock on the slot's byte, so the kernel tells us of every death, kill -9 and exec included.
+ * holds the lock on the slot's byte, so the kernel tells us of every death, kill -9 and exec included. Nothing of
+ * that hangs on file descriptors, which programs close as they like.
  */
 #ifndef STUB_STATE_H
 #define STUB_STATE_H
@@ -74,8 +75,6 @@ struct stub_container {
 struct stub_slot {
 	int32_t pid;      /* as the process itself sees it; 0: free */
 	int32_t host_pid; /* as /proc shows it */
-	uint64_t space;   /* inode of the process's PID namespace */
-	uint64_t image;   /* differs between two programs that one process ran */
 	int32_t container;
 	int32_t padding;
 	uint64_t used_bytes[STUB_CARDS];

@@ -1,8 +1,7 @@
 """Makes and reads the file in which the stub driver keeps its cards, and puts faults and events into it.
 
 Point ``STUB_DRIVER`` at the file and ``LD_LIBRARY_PATH`` at ``build.build()``; ``STUB_CONTAINER`` names the
-container to which a process belongs. A process that itself loads a stub library must not open a ``Driver``:
-closing the file would take the lock by which the stub knows that the process lives.
+container to which a process belongs.
 """
 
 import contextlib
@@ -210,16 +209,19 @@ class Fault:
 
 
 class Clock:
-    """A clock for programs that jumps when all of them sleep (clock.c). Use it as a context manager."""
+    """A clock for programs that jumps when all of them sleep (clock.c). Use it as a context manager.
 
-    def __init__(self, path: Path, *, start_s: int = 1000) -> None:
+    It waits until *parties* threads have slept once, so that programs start together.
+    """
+
+    def __init__(self, path: Path, *, parties: int = 0, start_s: int = 1000) -> None:
         self.path = path
         with path.open("wb") as file:
             file.truncate(ctypes.sizeof(layout.ClockState))
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), ctypes.sizeof(layout.ClockState))
         self.raw = layout.ClockState.from_buffer(self._map)
-        self.raw.now_ns = start_s * 10**9
+        self.raw.now_ns, self.raw.missing = start_s * 10**9, parties
         _make_lock(self.raw)
 
     def __enter__(self) -> Self:
