@@ -66,6 +66,8 @@ class Api:
     Attributes:
         server: its address.
         namespace: where objects go that name none.
+        access: the server's settings and our credentials.
+        agent: what we call ourselves.
         server_date: what the server's clock said with its latest answer (RFC 9110); "" before one.
     """
 
@@ -73,7 +75,8 @@ class Api:
         self.server: str = access.pool.configuration.host.rstrip("/")
         self.namespace = access.namespace
         self.server_date = ""
-        self._access = access
+        self.agent = agent
+        self.access = access
         self._session = access.pool.open()
         # Within a cluster bandwidth is cheaper than the processor time of both ends.
         self._headers = {"User-Agent": agent, "Accept-Encoding": "identity"}
@@ -112,7 +115,7 @@ class Api:
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._access.pool.close()
+        await self.access.pool.close()
 
     async def call(
         self,
@@ -265,9 +268,9 @@ class Api:
         url = f"{self.server}{path}?{urlencode(query)}" if query else f"{self.server}{path}"
         options = {"data": data, "timeout": limits, **self._options}
         try:
-            edition = self._access.edition
+            edition = self.access.edition
             answer = await self._request(method, url, headers, options)
-            if answer.status == 401 and await self._access.refused(edition):
+            if answer.status == 401 and await self.access.refused(edition):
                 answer.release()
                 answer = await self._request(method, url, headers, options)
             self.server_date = answer.headers.get("Date", "")
@@ -284,7 +287,7 @@ class Api:
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], options: Mapping[str, Any]
     ) -> aiohttp.ClientResponse:
-        identity = await self._access.headers()
+        identity = await self.access.headers()
         return await self._session.request(
             method, url, headers={**self._headers, **identity, **headers}, **options
         )

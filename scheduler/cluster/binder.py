@@ -17,17 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
+from volcano_py.scheduler.cluster.bindings import JSON, PROTOBUF, json_binding, protobuf_binding
 from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, BindOrder, Trouble
+from volcano_py.scheduler.cluster.posts import Posts
 
 NOT_LEADER: Final = "this scheduler is not the leader any more"
 _TIMEOUT_S: Final = 30.0
 _PODS: Final = RESOURCES["Pod"]
-_encode: Final = msgspec.json.encode
+_NOT_TAKEN: Final = 415
 
 
 @dataclass(eq=False, slots=True)
@@ -70,6 +70,8 @@ class Binder:
     ) -> None:
         self._api, self._fence, self._writes, self._tell = api, fence, writes, tell
         self._patience_s = patience_s
+        self._posts = Posts(api)
+        self._only_json = False
         self.lane: Lane[BindWork] = Lane(width, self._bind, self._broke)
 
     def put(self, work: BindWork) -> None:
@@ -80,6 +82,7 @@ class Binder:
         """Stop at once; what was not answered ends as closed."""
         for work in await self.lane.close():
             self.fail(work, "closed", "the scheduler stops")
+        self._posts.close()
 
     def fail(self, work: BindWork, trouble: Trouble, why: str) -> None:
         """End *work* without a bind."""
@@ -107,8 +110,7 @@ class Binder:
                 self.fail(work, "fenced", NOT_LEADER)
                 return
             work.tries += 1
-            path = _PODS.path(order.namespace, order.name, "binding")
-            await self._api.call("POST", path, body=binding(order), timeout_s=_TIMEOUT_S)
+            await self._send(order)
         except ApiError as error:
             await self._refused(work, error)
         except Unreachable as error:
@@ -116,6 +118,20 @@ class Binder:
             self._again(work, error)
         else:
             self._done(work)
+
+    async def _send(self, order: BindOrder) -> None:
+        """The request. Raises as ``Api.call``."""
+        path = _PODS.path(order.namespace, order.name, "binding")
+        if not self._only_json:
+            try:
+                body = protobuf_binding(order)
+                await self._posts.post(path, body, content_type=PROTOBUF, timeout_s=_TIMEOUT_S)
+                return
+            except ApiError as error:
+                if error.status != _NOT_TAKEN:
+                    raise
+                self._only_json = True
+        await self._posts.post(path, json_binding(order), content_type=JSON, timeout_s=_TIMEOUT_S)
 
     async def _refused(self, work: BindWork, error: ApiError) -> None:
         """The server answered *error*, to the bind or to a read of the pod."""
@@ -168,12 +184,3 @@ class Binder:
                 return False
             self.fail(work, "refused", f"the server did not bind it within {self._patience_s:.0f} s")
         return True
-
-
-def binding(order: BindOrder) -> bytes:
-    """The Binding object of *order*."""
-    meta = {"name": order.name, "namespace": order.namespace, "uid": order.uid}
-    if order.annotations:
-        meta["annotations"] = dict(order.annotations)  # type: ignore[assignment]
-    target = {"apiVersion": "v1", "kind": "Node", "name": order.node}
-    return _encode({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})

@@ -20,6 +20,7 @@ import jsonpointer
 from aiohttp import web
 
 from volcano_py.scheduler.cluster.api import Api
+from volcano_py.simulator.apiserver.protobuf.reading import PROTOBUF, read_protobuf
 
 Document = dict[str, Any]
 
@@ -69,6 +70,7 @@ class PodServer:
         answered: paths of requests that were answered.
         sent: bodies of writes, by path.
         budgets: names of pods that no eviction may take.
+        protobuf: whether it takes that, as of built-in kinds every kube-apiserver does.
         status_served: whether PodGroups have a status endpoint.
     """
 
@@ -80,6 +82,7 @@ class PodServer:
     answered: list[str] = field(default_factory=list)
     sent: dict[str, list[Document]] = field(default_factory=dict)
     budgets: set[str] = field(default_factory=set)
+    protobuf: bool = True
     status_served: bool = False
     flying: int = 0
     most_flying: int = 0
@@ -141,8 +144,10 @@ class PodServer:
             self.answered.append(request.path)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        text = await request.text()
-        body: Any = json.loads(text) if text else {}
+        sent = await request.read()
+        if request.content_type == PROTOBUF and not self.protobuf:
+            return web.json_response({"kind": "Status", "message": "no", "code": 415}, status=415)
+        body = _read(sent, request.content_type)
         fault = self.choose(request.method, request.path)
         await asyncio.sleep(fault.wait_s if fault is not None else 0)
         answer: Document = {}
@@ -260,6 +265,12 @@ class PodServer:
     def _next(self) -> str:
         self._version += 1
         return str(self._version)
+
+
+def _read(body: bytes, content_type: str) -> Any:
+    if content_type == PROTOBUF:
+        return read_protobuf(body, ("v1", "Binding"))
+    return json.loads(body) if body else {}
 
 
 def merge(into: Document, patch: Document, *, by_type: bool) -> None:

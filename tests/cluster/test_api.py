@@ -424,7 +424,7 @@ def test_requests_beside_each_other_share_open_connections(tmp_path: Path) -> No
     async def body(server: fs.FaultServer, api: Api) -> None:
         for _ in range(3):
             await asyncio.gather(*(api.get(PODS) for _ in range(8)))
-        pool = api._access.pool.open().connector
+        pool = api.access.pool.open().connector
         assert pool is not None
         await until(lambda: not pool._acquired, "all connections are given back")
         assert sum(len(kept) for kept in pool._conns.values()) == 8
