@@ -2,8 +2,9 @@
 
 A change is in the log before anybody hears of it. A record is written with one call, so a killed server
 leaves at most an unfinished last record, which is cut off when the log is read again; the change it held was
-never answered. When the log has outgrown the snapshot, a new snapshot is written beside the old one and takes
-its place by a rename; a kill at any point leaves one of the two whole.
+never answered. When the log has outgrown the snapshot, changes go to a new log from some version on. A
+snapshot of that version is written beside the old one, in any thread, and takes its place by a rename. A kill
+at any point leaves one of the two whole, and all logs from it on; each begins where the last one ends.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import fcntl
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -39,6 +41,37 @@ class DataInUseError(Exception):
     """Another server works on this folder."""
 
 
+@dataclass(slots=True)
+class Snapshot:
+    """One that is being written: all objects as they were at *version*.
+
+    Attributes:
+        size: in bytes, once it is written.
+    """
+
+    path: Path
+    version: int
+    buckets: list[tuple[str, Iterable[Item]]]
+    size: int = 0
+
+    def write(self) -> None:
+        """Write it to the disk, under a name that means nothing yet. In any thread."""
+        handle = os.open(self.unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            for bucket, items in self.buckets:
+                file.writelines(_framed((0, "", bucket, item.body)) for item in items)
+            # The last record names the version; a snapshot without it was never finished.
+            file.write(_framed((self.version, "", "", b"")))
+            file.flush()
+            os.fsync(file.fileno())
+            self.size = file.tell()
+
+    @property
+    def unfinished(self) -> Path:
+        """Where it is written."""
+        return self.path.with_suffix(".tmp")
+
+
 class Journal:
     """The folder of one store.
 
@@ -58,6 +91,7 @@ class Journal:
         self._lock = _locked(folder / "lock")
         self._log: int | None = None
         self._log_bytes = 0
+        self._earlier_bytes = 0
         self._snapshot_bytes = 0
         self._base = 0
 
@@ -71,11 +105,14 @@ class Journal:
         snapshot = self._newest_snapshot()
         if snapshot is not None:
             self._read_snapshot(snapshot, store)
-        log = self._log_path(store.version)
-        for record in self._read_log(log):
-            _replay(store, record)
-        self._use_log(_opened(log), log)
-        self._sweep(snapshot, log)
+        logs: list[Path] = []
+        while (log := self._log_path(store.version)) not in logs and (log.exists() or not logs):
+            logs.append(log)
+            for record in self._read_log(log):
+                _replay(store, record)
+        self._use_log(_opened(logs[-1]), logs[-1])
+        self._earlier_bytes = sum(path.stat().st_size for path in logs[:-1])
+        self._sweep(snapshot, *logs)
         return store
 
     def record(self, change: Change) -> None:
@@ -83,27 +120,34 @@ class Journal:
         body = change.item.body
         self._write((change.version, change.kind, change.bucket, body))
 
-    def condense_if_large(self, store: Store) -> bool:
-        """Replace log and snapshot by a new snapshot where the log has outgrown the old one."""
-        if self._log_bytes < max(self._floor, 2 * self._snapshot_bytes):
-            return False
-        self.condense(store)
-        return True
+    @property
+    def is_large(self) -> bool:
+        """The log has outgrown the snapshot."""
+        return self._earlier_bytes + self._log_bytes >= max(self._floor, 2 * self._snapshot_bytes)
 
     def condense(self, store: Store) -> None:
-        """Write a snapshot and start an empty log. Where that fails (``OSError``), all stays as it was."""
+        """Put a snapshot in the place of log and old one. Where that fails (``OSError``) nothing is lost."""
+        snapshot = self.begin(store)
+        if snapshot is not None:
+            snapshot.write()
+            self.finish(snapshot)
+
+    def begin(self, store: Store) -> Snapshot | None:
+        """What is to be written of *store*; changes go to a new log from now on. None: there were none."""
         if store.version == self._base:
-            return
-        snapshot = self._folder / f"snapshot-{store.version:020d}"
+            return None
         log = self._log_path(store.version)
-        handle = _opened(log)  # first: from the snapshot's rename on, changes must go to its log
-        try:
-            self._write_snapshot(snapshot, store)
-        except OSError:
-            os.close(handle)
-            raise
+        handle = _opened(log)
+        self._earlier_bytes += self._log_bytes
         self._use_log(handle, log)
-        self._sweep(snapshot, log)
+        path = self._folder / f"snapshot-{store.version:020d}"
+        return Snapshot(path, store.version, list(store.buckets()))
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """*snapshot* is written: it takes the place of what came before it."""
+        snapshot.unfinished.rename(snapshot.path)
+        self._snapshot_bytes, self._earlier_bytes = snapshot.size, 0
+        self._sweep(snapshot.path, self._log_path(snapshot.version))
 
     def close(self) -> None:
         """Let go of the folder; the log reaches the disk."""
@@ -122,10 +166,10 @@ class Journal:
         found = sorted(self._folder.glob("snapshot-" + "[0-9]" * 20))
         return found[-1] if found else None
 
-    def _sweep(self, snapshot: Path | None, log: Path) -> None:
+    def _sweep(self, *kept: Path | None) -> None:
         """Remove what a finished snapshot has replaced, and what a killed server left unfinished."""
         for path in (*self._folder.glob("snapshot-*"), *self._folder.glob("log-*")):
-            if path not in (snapshot, log):
+            if path not in kept:
                 path.unlink()
 
     def _use_log(self, handle: int, path: Path) -> None:
@@ -159,19 +203,6 @@ class Journal:
         if version != int(path.name.removeprefix("snapshot-")):
             raise DataDamagedError(f"{path}: it has no end")
         store.start_at(version)
-
-    def _write_snapshot(self, path: Path, store: Store) -> None:
-        unfinished = path.with_suffix(".tmp")
-        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            for bucket, items in store.buckets():
-                file.writelines(_framed((0, "", bucket, item.body)) for item in items)
-            # The last record names the version; a snapshot without it was never finished.
-            file.write(_framed((store.version, "", "", b"")))
-            file.flush()
-            os.fsync(file.fileno())
-            self._snapshot_bytes = file.tell()
-        unfinished.rename(path)
 
     def _read_log(self, path: Path) -> Iterator[Record]:
         if not path.exists():

@@ -167,7 +167,10 @@ async def _condense(journal: Journal, store: Store) -> None:
     while True:
         await asyncio.sleep(_CONDENSE_EVERY_S)
         try:
-            journal.condense_if_large(store)
+            snapshot = journal.begin(store) if journal.is_large else None
+            if snapshot is not None:
+                await asyncio.to_thread(snapshot.write)
+                journal.finish(snapshot)
         except OSError:
             log.exception("no snapshot could be written; the log grows on")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.apiserver.test_store import document
-from volcano_py.simulator.apiserver.journal import DataDamagedError, DataInUseError, Journal
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.simulator.apiserver import serving
+from volcano_py.simulator.apiserver.journal import DataDamagedError, DataInUseError, Journal, Snapshot
+from volcano_py.simulator.apiserver.serving import EmbeddedServer
 from volcano_py.simulator.apiserver.store import Store
 
 ROUNDS = 12
@@ -44,7 +49,8 @@ def test_what_was_written_is_read_again(
             store.remove("things", namespace, name)
         else:
             store.put("things", document(key, value))
-        journal.condense_if_large(store)
+        if journal.is_large:
+            journal.condense(store)
         if value == 9:
             journal.close()
             version, kept = store.version, content(store)
@@ -145,6 +151,60 @@ def test_a_snapshot_that_fails_costs_no_change(
     journal.close()
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_changes_made_while_a_snapshot_is_written_are_kept(tmp_path: Path, *, written: bool) -> None:
+    """Killed then, there are two logs, one after the other; the next server goes on with both."""
+    journal, store = opened(tmp_path)
+    for name in ("a/x", "a/y"):
+        store.put("things", document(name, 1))
+    snapshot = journal.begin(store)
+    assert snapshot is not None
+    store.put("things", document("a/x", 2))
+    store.remove("things", "a", "y")
+    if written:
+        snapshot.write()
+    version, kept = store.version, content(store)
+    journal.close()
+    journal, store = opened(tmp_path)
+    assert (store.version, content(store)) == (version, kept)
+    store.put("things", document("a/z", 3))
+    journal.condense(store)
+    version, kept = store.version, content(store)
+    assert len(list(tmp_path.iterdir())) == 3
+    journal.close()
+    journal, store = opened(tmp_path)
+    assert (store.version, content(store)) == (version, kept)
+    journal.close()
+
+
+def test_a_server_answers_while_a_snapshot_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, release = threading.Event(), threading.Event()
+    sound = Snapshot.write
+
+    def slow(self: Snapshot) -> None:
+        release.wait(60)
+        sound(self)
+        written.set()
+
+    monkeypatch.setattr(Snapshot, "write", slow)
+    monkeypatch.setattr(Journal, "is_large", True)
+    monkeypatch.setattr(serving, "_CONDENSE_EVERY_S", 0.01)
+
+    async def ask() -> None:
+        async with EmbeddedServer(data_dir=tmp_path) as server:
+            server.write_kubeconfig(tmp_path / "kubeconfig")
+            async with await Api.connect(str(tmp_path / "kubeconfig")) as api:
+                while len(list((tmp_path / "objects").glob("log-*"))) < 2:
+                    await asyncio.sleep(0.01)
+                await api.post("/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "a"}})
+                assert not written.is_set()
+                release.set()
+
+    asyncio.run(ask())
+
+
 def test_nobody_else_reads_what_is_kept(tmp_path: Path) -> None:
     journal, store = opened(tmp_path)
     store.put("secrets", document("a/x", 1))
@@ -168,6 +228,7 @@ from volcano_py.simulator.apiserver.journal import Journal
 
 journal = Journal(Path(sys.argv[1]), floor_bytes=2000)
 store = journal.open()
+snapshot = None
 print("open", flush=True)
 number = 0
 while True:
@@ -178,7 +239,12 @@ while True:
     else:
         store.put("things", document(key, number))
     print(store.version, flush=True)
-    journal.condense_if_large(store)
+    if snapshot is not None and number % 3 == 0:
+        snapshot.write()
+        journal.finish(snapshot)
+        snapshot = None
+    elif snapshot is None and journal.is_large:
+        snapshot = journal.begin(store)
 """
 
 
