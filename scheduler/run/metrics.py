@@ -6,7 +6,7 @@ job. What others count already (reading, writing, leading) is read when somebody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -22,10 +22,17 @@ Sample = tuple[str, str, tuple[str, ...], Iterable[tuple[tuple[str, ...], float]
 
 
 class Metrics:
-    """All of them, in a registry of their own."""
+    """All of them, in a registry of their own.
+
+    Attributes:
+        refused: reason -> pods refused for it by the latest cycle; replaced as a whole, since metrics are
+            asked for from another thread.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.refused: Mapping[str, int] = {}
+        self.watch(self._refusals)
         self._name_as_volcano({"registry": self.registry})
         self._name_our_own({"registry": self.registry})
 
@@ -62,12 +69,6 @@ class Metrics:
             "volcano_pod_preemption_victims", "Pods evicted by the latest cycle that evicted.", **made
         )
         self.preemptions = Counter("volcano_total_preemption_attempts", "Cycles that evicted.", **made)
-        self.unschedulable_tasks = Gauge(
-            "volcano_unschedule_task_count",
-            "Pods refused by the latest cycle, by reason.",
-            ["reason"],
-            **made,
-        )
         self.unschedulable_jobs = Gauge(
             "volcano_unschedule_job_count", "PodGroups that wait as a whole after the latest cycle.", **made
         )
@@ -115,6 +116,11 @@ class Metrics:
     def text(self) -> bytes:
         """Everything, in the form that Prometheus reads."""
         return generate_latest(self.registry)
+
+    def _refusals(self) -> Iterable[Sample]:
+        values = [((reason,), float(count)) for reason, count in self.refused.items()]
+        meaning = "Pods refused by the latest cycle, by reason."
+        yield "volcano_unschedule_task_count", meaning, ("reason",), values
 
     def watch(self, read: Callable[[], Iterable[Sample]]) -> None:
         """Let *read* be asked whenever somebody asks for the metrics; names in ``_total`` count up."""

@@ -240,9 +240,7 @@ class Worker:
             metrics.attempts.labels("scheduled").inc(kinds["bind"])
         if result.refusals:
             metrics.attempts.labels("unschedulable").inc(len(result.refusals))
-        metrics.unschedulable_tasks.clear()
-        for reason, count in _reasons(result).items():
-            metrics.unschedulable_tasks.labels(reason).set(count)
+        metrics.refused = _reasons(result)
         metrics.unschedulable_jobs.set(len(result.job_refusals))
         if kinds["evict"]:
             metrics.victims.set(kinds["evict"])
