@@ -13,7 +13,10 @@ from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address
 from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.shim.agent.agent import Agent, Options, Paces
+from volcano_py.shim.agent.cgroup.errors import CgroupError
 from volcano_py.shim.agent.install import InstallError
+from volcano_py.shim.agent.keeper import Watch
+from volcano_py.shim.agent.policy import Answer, Overuse, Policy, Sharing, Yielding
 from volcano_py.shim.agent.publish import Cut
 from volcano_py.shim.agent.server import NoServer, Server
 
@@ -65,6 +68,19 @@ def agent(
     collect_seconds: Annotated[
         float, typer.Option("--collect-seconds", min=0.1, help="Between two looks for slices that may go.")
     ] = _PACES.slices,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep/--no-keep", help="Hold containers to their slices from outside, by cgroups."),
+    ] = True,
+    overuse: Annotated[
+        Answer, typer.Option("--overuse", help="What follows on more memory than the slice.")
+    ] = Answer.EVENT,
+    yielding: Annotated[
+        Yielding, typer.Option("--yielding", help="How containers make way for busy ones of higher priority.")
+    ] = Yielding.BLOCK,
+    cgroup_dir: Annotated[
+        Path, typer.Option("--cgroup-dir", help="Where the host's cgroups are mounted.")
+    ] = Path("/sys/fs/cgroup"),
     listen_address: Annotated[
         str, typer.Option("--listen-address", help="/metrics, /healthz and /readyz; 0 for none.")
     ] = ":9395",
@@ -91,11 +107,19 @@ def agent(
         cut=Cut(split, memory_scaling),
         ignored_xids=standard.ignored_xids if ignore_xid is None else frozenset(ignore_xid),
         paces=paces,
+        watch=_watch(overuse, yielding, cgroup_dir, device_dir) if keep else None,
     )
     try:
         asyncio.run(_run(options, address("--listen-address", listen_address)))
+    except CgroupError as error:
+        fail(f"{error}. Without cgroups: --no-keep, and only the library holds containers to their slices")
     except (NoServer, InstallError, OSError) as error:
         fail(str(error))
+
+
+def _watch(overuse: Answer, yielding: Yielding, cgroups: Path, devices: Path) -> Watch:
+    policy = Policy(overuse=Overuse(answer=overuse), sharing=Sharing(way=yielding))
+    return Watch(policy, cgroups=cgroups, devices=devices)
 
 
 async def _run(options: Options, listening: Address | None) -> None:

@@ -25,6 +25,8 @@ from volcano_py.shim.agent.follow import Follower
 from volcano_py.shim.agent.handing import Machine
 from volcano_py.shim.agent.health import IGNORED_XIDS, Health
 from volcano_py.shim.agent.install import install
+from volcano_py.shim.agent.keeper import Keeper, Watch
+from volcano_py.shim.agent.metrics import SliceMetrics
 from volcano_py.shim.agent.nvml import Driver
 from volcano_py.shim.agent.plugin import DevicePlugin
 from volcano_py.shim.agent.pods import Node, Pod
@@ -40,6 +42,7 @@ from volcano_py.shim.agent.publish import (
 )
 from volcano_py.shim.agent.server import Server, ServerError
 from volcano_py.shim.agent.slices import Slices
+from volcano_py.shim.agent.tenants import Tenant, tenants_of
 from volcano_py.shim.agent.truth import event
 from volcano_py.shim.agent.view import Sources
 from volcano_py.shim.agent.vitals import Vitals
@@ -84,6 +87,7 @@ class Options:
         cdi: folder of CDI files; None answers the kubelet in full.
         nvml: NVML's file; None for the usual one.
         ignored_xids: errors that say nothing about a card.
+        watch: how containers are held from outside; None if they are not.
     """
 
     node: str
@@ -98,6 +102,7 @@ class Options:
     cut: Cut = field(default_factory=lambda: Cut(10, 1.0))
     ignored_xids: frozenset[int] = IGNORED_XIDS
     paces: Paces = field(default_factory=Paces)
+    watch: Watch | None = None
 
 
 class Agent:
@@ -106,7 +111,7 @@ class Agent:
     Args:
         driver: in place of NVML.
 
-    Raises ``InstallError`` and ``OSError`` where the host's folders can't be used.
+    Raises ``InstallError``, ``CgroupError`` and ``OSError`` where the host's folders can't be used.
     """
 
     def __init__(self, options: Options, server: Server, driver: Driver | None = None) -> None:
@@ -131,6 +136,7 @@ class Agent:
         ]
         self.vitals = Vitals(self._count)
         self._begun = False
+        self.keeper = self._make_keeper(options.watch)
         self._denials = 0
         self._said: dict[tuple[str, str], float] = {}
         self._background: set[asyncio.Task[None]] = set()
@@ -201,6 +207,7 @@ class Agent:
         work: list[Coroutine[Any, Any, None]] = [plugin.keep(paces.kubelet) for plugin in self.plugins]
         work += [self.cards.keep_looking(paces.cards), self.cards.listen()]
         work += [self._keep_true(paces.records), self._keep_clean(paces.slices)]
+        work += [self.keeper.run()] if self.keeper is not None else []
         for each in work:
             group.create_task(each)
 
@@ -288,6 +295,22 @@ class Agent:
 
     # -- pods --------------------------------------------------------------------------------------
 
+    def _make_keeper(self, watch: Watch | None) -> Keeper | None:
+        """What holds containers from outside, its figures among our metrics."""
+        if watch is None:
+            return None
+        keeper = Keeper(watch, self._tenants, self._tell)
+        self.vitals.registry.register(SliceMetrics(keeper, self._options.node, self.cards.health.troubles))
+        return keeper
+
+    def _tenants(self) -> tuple[Tenant, ...]:
+        return tenants_of(self._slices.all(), self._pods.objects, self._slices.region)
+
+    async def _tell(self, tenant: Tenant, reason: str, text: str) -> None:
+        pod = self._pods.objects.get(tenant.pod_uid)
+        if pod is not None:
+            await self._say(pod, reason, text)
+
     def _denied(self, denial: Denied) -> None:
         """People look at the pod: a denial that concerns one stands there, once a minute at most."""
         self._denials += 1
@@ -296,13 +319,13 @@ class Agent:
         now = asyncio.get_running_loop().time()
         self._said = {key: at for key, at in self._said.items() if now - at < _SAID_AGAIN_S}
         if self._said.setdefault((denial.pod.uid, str(denial)), now) == now:
-            self._beside(self._say(denial.pod, str(denial)))
+            self._beside(self._say(denial.pod, "CardDenied", str(denial)))
 
-    async def _say(self, pod: Pod, note: str) -> None:
+    async def _say(self, pod: Pod, reason: str, note: str) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         path = f"/api/v1/namespaces/{pod.metadata.namespace}/events"
         try:
-            await self._server.post(path, event(pod, self._options.node, "CardDenied", note, now))
+            await self._server.post(path, event(pod, self._options.node, reason, note, now))
         except ServerError as error:
             self._log.warning("an event was not written", error=str(error))
 

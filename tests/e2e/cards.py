@@ -89,12 +89,8 @@ class CardNode:
     running: dict[str, Running] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
-    def agent(self) -> Component:
-        """Start the agent; a second call starts it again."""
-        if "agent" in self.cluster.components:
-            component = self.cluster.components["agent"]
-            component.start()
-            return component
+    def agent(self, *more: str, kubeconfig: Path | None = None) -> Component:
+        """Start the agent, with *more* options; nobody is held by cgroups unless they say so."""
         options = [
             "--node-name",
             NODE,
@@ -105,7 +101,8 @@ class CardNode:
         ]
         options += ["--kubelet-dir", str(self.kubelet.folder), "--device-dir", str(self.place / "dev")]
         options += ["--check-seconds", "0.5", "--collect-seconds", "0.5", "--listen-address", "127.0.0.1:0"]
-        return self.cluster.component("agent", *options)
+        options += more or ["--no-keep"]
+        return self.cluster.component("agent", *options, kubeconfig=kubeconfig)
 
     def until_registered(self) -> None:
         """Wait until the kubelet has the agent's devices."""
@@ -131,6 +128,10 @@ class CardNode:
         return {
             each.admitted.name: each.got_mib for each in self.running.values() if each.got_mib is not None
         }
+
+    def names(self) -> set[str]:
+        """Pods that were admitted."""
+        return {each.admitted.name for each in self.running.values()}
 
     def troubles(self) -> dict[str, str]:
         """Why containers do not start, for now."""
