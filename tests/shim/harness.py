@@ -279,3 +279,10 @@ def agree(slice_: Slice, cards: int = 1) -> None:
     for card in range(cards):
         assert slice_.counted(card) == slice_.held(card)
     assert slice_.driver.violations == 0
+
+
+def covers(slice_: Slice, cards: int = 1) -> None:
+    """The library's books are the driver's or above: what a pool lets go is seen when it is needed."""
+    for card in range(cards):
+        assert slice_.counted(card) >= slice_.held(card)
+    assert slice_.driver.violations == 0
