@@ -28,7 +28,7 @@ NOUNS: Final = {"memory": "card memory", "cores": "card cores", "slots": "card s
 
 
 def noun(state: ClusterState, resource: str) -> str:
-    """What *resource* is called; its own name where no node registers cards."""
+    """What *resource* is called: a measure of cards, or its own name."""
     measure = _measure(state, resource)
     return NOUNS[measure] if measure else resource
 
@@ -93,5 +93,9 @@ def offered(state: ClusterState) -> list[str]:
 
 
 def _measure(state: ClusterState, resource: str) -> str:
-    """What of a card *resource* measures; "" for others, and where ``nvidia.com/gpu`` just counts devices."""
-    return state.card_source.measures.get(resource, "") if state.cards.specs else ""
+    """What of a card *resource* measures; "" for others, and where ``nvidia.com/gpu`` just counts devices.
+
+    Memory and cores are those of cards even where no node has registered any yet.
+    """
+    measure = state.card_source.measures.get(resource, "")
+    return measure if state.cards.specs or measure != "slots" else ""

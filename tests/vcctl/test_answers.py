@@ -70,7 +70,7 @@ def test_names_that_nobody_has_are_answered_with_near_ones(person: Person) -> No
     )
     told = person.data("explain", "pod", "g-0", "-n", person.space)
     assert told["nearMisses"] == [
-        'no node reports resource example.com/cards (did you mean "example.com/card"?)',
+        'no node offers example.com/cards (did you mean "example.com/card"?)',
         'no node has label zone=eest (did you mean "east"?)',
     ]
 

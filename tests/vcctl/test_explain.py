@@ -12,7 +12,7 @@ from volcano_py.cli.vcctl.explain.estimate import estimate
 from volcano_py.cli.vcctl.explain.groups import add_estimate, group_story, pod_story
 from volcano_py.cli.vcctl.explain.history import written_on
 from volcano_py.cli.vcctl.explain.queues import queue_story
-from volcano_py.cli.vcctl.explain.story import Story
+from volcano_py.cli.vcctl.explain.story import Story, tell
 from volcano_py.cli.vcctl.live_config import Source
 from volcano_py.cli.vcctl.snapshot import Listed, Outlook, Snapshot, fed, outlook
 from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
@@ -151,6 +151,23 @@ def test_a_gang_that_starts_next_says_where() -> None:
     assert pod_story(snapshot, ahead, "ml/g-0", "volcano-py").verdict.startswith(
         "starts on node n1 in the next cycle"
     )
+
+
+@pytest.mark.parametrize("elsewhere", [{}, {"nodeSelector": {"zone": "z"}}])
+def test_a_misspelt_resource_is_told_once(
+    elsewhere: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the reason, or where another reason comes before it, beside it."""
+    story = of_group(
+        "g",
+        node("n1", amounts={"example.com/card": "1"}),
+        group("g", 1),
+        pod("g-0", "g", requests={"example.com/cards": "1"}, **elsewhere),
+    )
+    tell(story)
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count('did you mean "example.com/card"?') == 1
+    assert ("no node has label zone" in said) == bool(elsewhere)
 
 
 def test_who_stands_before_it_is_named_nearest_last() -> None:

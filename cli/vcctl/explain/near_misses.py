@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.tasks import NOWHERE
-from volcano_py.scheduler.model.wording import offered
+from volcano_py.scheduler.model.wording import absent_text, offered
 
 
 def near_misses(state: ClusterState, pod: str) -> list[str]:
@@ -23,7 +23,7 @@ def _resources(state: ClusterState, task: int) -> Iterator[str]:
     klass = state.classes[int(state.tasks.klass[task])]
     for name, amount in klass.signature.request:
         if amount and name != "pods" and name not in known:
-            yield f"no node reports resource {name}{did_you_mean(name, known)}"
+            yield absent_text(state, name)
     if klass.cards is not None and not state.cards.specs:
         yield "no node reports cards: does the device plugin run, and does it register its cards?"
 
