@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Annotated, Final
 
+import structlog
 import typer
 
 from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
@@ -127,6 +128,7 @@ async def _run(options: Options, listening: Address | None) -> None:
         running = Agent(options, server)
         web = Web(alive=lambda: "", ready=running.ready, metrics=running.metrics)
         await web.start(listening)
+        structlog.get_logger().info("started", addresses=[f"{host}:{port}" for host, port in web.bound])
         try:
             await _until_stopped(running)
         finally:
