@@ -171,6 +171,13 @@ static void pointer(char **word) {
 	printf("%d %u %u %d %u %u %d %u\n", one, kind, managed, all, kind_all, managed_all, bad, untouched);
 }
 
+/* module: one more of whatever, never unloaded */
+static void module(char **word) {
+	address handle = 0;
+	(void)word;
+	printf("%d\n", CALL("cuModuleLoadData", (address *, const void *), &handle, "code"));
+}
+
 const struct command memory_commands[] = {
     {"threshold", threshold, 3},
     {"trim", trim, 3},
@@ -186,5 +193,6 @@ const struct command memory_commands[] = {
     {"external", import_external, 3},
     {"destroy_external", destroy_external, 2},
     {"pointer", pointer, 2},
+    {"module", module, 1},
     {NULL, NULL, 0},
 };
