@@ -90,7 +90,7 @@ def kept_busy(probe: Probe, until_ends: subprocess.Popen[bytes]) -> None:
     """Let *probe* fill the card's time until the other process ends, or the deadline is over."""
     deadline = time.monotonic() + WAIT_S
     while until_ends.poll() is None and time.monotonic() < deadline:
-        assert probe.code("launch cuLaunchKernel 1200000 1600 1") == 0
+        assert probe.code("launch cuLaunchKernel 1200000 100 1") == 0
         with contextlib.suppress(subprocess.TimeoutExpired):
             until_ends.wait(1.0)
 

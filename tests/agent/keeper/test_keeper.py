@@ -1,0 +1,258 @@
+"""The keeper whole: pretend cards, real processes in real cgroups, a keeper that is ended in every way."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.agent.cgroup.conftest import hosts
+from tests.agent.cgroup.hosts import WAIT_S, Host, eventually
+from tests.shim.harness import Probe
+from tests.shim.stub import build
+from tests.shim.stub.build import ROOT
+from tests.shim.stub.state import MIB, Card, Driver, card_uuid
+from volcano_py.shim.agent import region
+from volcano_py.shim.agent.cgroup.freezer import Freezer, State
+from volcano_py.shim.agent.cgroup.names import ContainerCgroup
+
+GPU: Final = card_uuid(0)
+SETTINGS: Final = {"answer": "event", "over_s": 0.3, "way": "off", "idle_s": 2.0, "most_s": 600.0}
+
+
+@dataclass
+class Node:
+    """A host with one pretend card, its containers, and the keeper."""
+
+    host: Host
+    driver: Driver
+    folder: Path
+    tenants: list[dict[str, Any]] = field(default_factory=list)
+    keepers: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def tenant(self, name: str, **changes: Any) -> ContainerCgroup:
+        """A new container that holds 100 MiB and half the time of the card."""
+        cgroup = self.host.container()
+        told = {
+            "pod_uid": cgroup.pod_uid,
+            "container_id": cgroup.container_id,
+            "namespace": "ns",
+            "pod": name,
+            "container": "main",
+            "holds": {GPU: (100 * MIB, 50)},
+            "queue": "ml",
+        }
+        self.tenants.append({**told, **changes})
+        return cgroup
+
+    @contextlib.contextmanager
+    def program(self, cgroup: ContainerCgroup | None) -> Iterator[Probe]:
+        """A program on the card in *cgroup*; no library stands between it and the driver."""
+        table = self.folder / "names"
+        table.touch()
+        process = subprocess.Popen(
+            [str(build.build() / "probe"), "dlsym", str(table)],
+            env={"PATH": os.environ["PATH"], **self.driver.environment(build.build())},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with Probe(process) as probe:
+            if cgroup is not None:
+                self.host.join(cgroup, process.pid)
+            yield probe.start()
+            probe.kill()
+
+    def keeper(self, **changes: Any) -> subprocess.Popen[str]:
+        """A keeper that begins now."""
+        told = {"root": str(self.host.tree.root), "name": self.host.name, "devices": str(self.folder)}
+        file = self.folder / "keep.json"
+        file.write_text(json.dumps({**SETTINGS, **told, **changes, "tenants": self.tenants}))
+        made = subprocess.Popen(
+            [sys.executable, "-m", "tests.agent.keeper.child", str(file)],
+            cwd=ROOT,
+            env={**os.environ, **self.driver.environment(build.build())},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.keepers.append(made)
+        return made
+
+
+@pytest.fixture(params=[1, 2], ids=["v1", "v2"])
+def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Node]:
+    with Driver.create(tmp_path / "state", [Card(sms=100)]) as driver:
+        for host in hosts(request.param):
+            made = Node(host, driver, tmp_path)
+            try:
+                yield made
+            finally:
+                for keeper in made.keepers:
+                    keeper.kill()
+                    keeper.communicate()
+
+
+def line_of(keeper: subprocess.Popen[str]) -> str:
+    assert keeper.stdout is not None
+    said = keeper.stdout.readline().strip()
+    assert said, f"the keeper ended with {keeper.wait()}"
+    return said
+
+
+def figures(keeper: subprocess.Popen[str]) -> dict[str, dict[tuple[str, ...], float]]:
+    """What Prometheus reads: by name, then by the values of the labels in the order of their names."""
+    assert keeper.stdin is not None
+    assert keeper.stdout is not None
+    keeper.stdin.write("metrics\n")
+    keeper.stdin.flush()
+    text = "".join(iter(keeper.stdout.readline, "# END\n"))
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            of_name = found.setdefault(sample.name, {})
+            of_name[tuple(value for _, value in sorted(sample.labels.items()))] = sample.value
+    return found
+
+
+def busy_until(true: Callable[[], bool], *programs: Probe) -> bool:
+    """Whether *true* comes to hold while *programs* keep the card busy. Their answers are not waited for."""
+    deadline = time.monotonic() + WAIT_S
+    again = 0.0
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        if time.monotonic() > again:
+            again = time.monotonic() + 0.2
+            for program in programs:
+                program.tell("launch cuLaunchKernel 100000 100 1")
+        time.sleep(0.02)
+    return True
+
+
+def test_who_goes_around_the_library_is_told_and_ended(node: Node) -> None:
+    cheats, honest = node.tenant("cheats"), node.tenant("honest")
+    with node.program(cheats) as cheat, node.program(honest) as other:
+        assert cheat.take("x", 300) == 0
+        assert other.take("x", 100) == 0
+        keeper = node.keeper(answer="kill")
+        said = line_of(keeper)
+        assert cheat.process.wait(WAIT_S) == -9
+        assert node.driver.used_bytes(0) == 100 * MIB
+        assert other.take("y", 0) in (0, 1)
+    held = f"main holds 300 MiB of 100 MiB on {GPU}; its processes are ended"
+    assert said == f"CardMemoryOveruseKilled|ns/cheats/main|{held}"
+
+
+def test_an_event_and_nothing_more(node: Node) -> None:
+    cheats = node.tenant("cheats")
+    with node.program(cheats) as cheat:
+        assert cheat.take("x", 300) == 0
+        keeper = node.keeper()
+        assert line_of(keeper).startswith("CardMemoryOveruse|ns/cheats/main|main holds 300 MiB of 100 MiB")
+        assert cheat.code("give x") == 0
+        assert line_of(keeper) == "CardMemoryOveruseEnded|ns/cheats/main|main is within its slices again"
+
+
+def test_the_lower_one_is_stopped_and_runs_again_at_the_end(node: Node) -> None:
+    freezer = Freezer(node.host.tree)
+    low, high = node.tenant("low"), node.tenant("high", priority=0)
+    with node.program(low) as lower, node.program(high) as higher:
+        keeper = node.keeper(way="freeze")
+        assert busy_until(lambda: freezer.state(low) is State.FROZEN, lower, higher)
+        assert freezer.state(high) is State.THAWED
+        keeper.terminate()
+        assert keeper.wait(WAIT_S) == 0
+        assert freezer.state(low) is State.THAWED
+        assert not freezer.is_ours(low)
+
+
+def test_whom_a_killed_keeper_left_stopped_the_next_one_lets_go(node: Node) -> None:
+    freezer = Freezer(node.host.tree)
+    low, high = node.tenant("low"), node.tenant("high", priority=0)
+    with node.program(low) as lower, node.program(high) as higher:
+        keeper = node.keeper(way="freeze")
+        assert busy_until(lambda: freezer.state(low) is State.FROZEN, lower, higher)
+        keeper.kill()
+        keeper.wait(WAIT_S)
+        assert freezer.state(low) is State.FROZEN
+        node.keeper(way="off")
+        assert eventually(lambda: freezer.state(low) is State.THAWED and not freezer.is_ours(low))
+        assert lower.hear() == ["0"]
+
+
+def test_nobody_stays_stopped_for_long(node: Node) -> None:
+    freezer = Freezer(node.host.tree)
+    low, high = node.tenant("low"), node.tenant("high", priority=0)
+    with node.program(low) as lower, node.program(high) as higher:
+        node.keeper(way="freeze", most_s=0.5)
+        for state in (State.FROZEN, State.THAWED, State.FROZEN):
+            assert busy_until(lambda: freezer.state(low) is state, lower, higher)  # noqa: B023
+
+
+def test_launches_of_the_lower_one_are_held(node: Node) -> None:
+    file = node.folder / "region"
+    region.create(file, [region.DeviceLimit(GPU, 100 * MIB, 50)])
+    low, high = node.tenant("low", region=str(file)), node.tenant("high", priority=0)
+    with node.program(low), node.program(high) as higher:
+        node.keeper(way="block")
+        assert busy_until(lambda: region.read(file).blocked_until_ns > 0, higher)
+        assert Freezer(node.host.tree).state(low) is State.THAWED
+        # It runs out by itself.
+        assert eventually(lambda: region.read(file).blocked_until_ns < time.monotonic_ns())
+
+
+def test_only_the_own_cards_file_can_be_opened(node: Node) -> None:
+    if not os.access("/dev/zero", os.R_OK):
+        pytest.skip("there is no /dev/zero")
+    for number, minor in enumerate((5, 7)):  # zero and full play the cards
+        os.mknod(node.folder / f"nvidia{number}", 0o20666, os.makedev(1, minor))
+    mine, other = node.tenant("mine"), node.host.container()
+    node.keeper()
+
+    def opens(cgroup: ContainerCgroup) -> list[str]:
+        script = 'for n in 0 1; do (: < "$1/nvidia$n") && echo $n; done'
+        process = node.host.start(cgroup, "/bin/sh", "-c", f"exec 2>&-; {script}", "sh", str(node.folder))
+        return process.communicate(timeout=WAIT_S)[0].decode().split()
+
+    assert eventually(lambda: opens(mine) == ["0"])
+    assert opens(other) == ["0", "1"]
+
+
+def test_figures_of_slices_and_cards(node: Node) -> None:
+    file = node.folder / "region"
+    region.create(file, [region.DeviceLimit(GPU, 100 * MIB, 50)])
+    mine = node.tenant("mine", region=str(file))
+    no_slice = node.host.container()
+    with node.program(mine) as one, node.program(no_slice) as two, node.program(None) as three:
+        for program, mib in ((one, 60), (two, 7), (three, 5)):
+            assert program.take("x", mib) == 0
+        keeper = node.keeper(over_s=600)
+        assert eventually(lambda: figures(keeper).get("volcano_py_card_slices") is not None)
+        told = figures(keeper)
+    # card, container, namespace, node, pod, queue
+    slice_ = (GPU, "main", "ns", "n1", "mine", "ml")
+    assert told["volcano_py_slice_memory_used_bytes"] == {slice_: 60 * MIB}
+    assert told["volcano_py_slice_memory_limit_bytes"] == {slice_: 100 * MIB}
+    assert told["volcano_py_slice_cores_limit_ratio"] == {slice_: 0.5}
+    assert told["volcano_py_slice_memory_charged_bytes"] == {slice_: 0}
+    assert told["volcano_py_slice_refused_allocations_total"] == {slice_: 0}
+    card = (GPU, "0", "n1", "NVIDIA A100-SXM4-80GB")
+    assert told["volcano_py_card_memory_used_bytes"] == {card: 72 * MIB}
+    assert told["volcano_py_card_memory_unowned_bytes"] == {
+        (*card, "pod"): 7 * MIB,
+        (*card, "outside"): 5 * MIB,
+        (*card, "unclear"): 0,
+    }
+    assert told["hami_vgpu_memory_used_bytes"] == {("main", GPU, "ns", "mine", "0", "vGPU"): 60 * MIB}
+    assert told["volcano_py_keeper_failures_total"] == {(): 0}
