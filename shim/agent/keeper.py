@@ -22,6 +22,7 @@ from volcano_py.shim.agent.cgroup.devices import CardFiles, DeviceGuard, card_fi
 from volcano_py.shim.agent.cgroup.errors import CgroupError, CgroupGone
 from volcano_py.shim.agent.cgroup.freezer import Freezer
 from volcano_py.shim.agent.cgroup.names import ROOTS, ContainerCgroup, Layout
+from volcano_py.shim.agent.cgroup.namespace import join_host_cgroups
 from volcano_py.shim.agent.cgroup.tree import find_tree
 from volcano_py.shim.agent.hand import Hand
 from volcano_py.shim.agent.look import Look, read_regions, standings
@@ -86,6 +87,7 @@ class Keeper:
         cards: Callable[[], tuple[Reading, ...]] = read_cards,
     ) -> None:
         self._watch, self._tenants, self._tell, self._cards = watch, tenants, tell, cards
+        join_host_cgroups(watch.proc)
         tree = find_tree(watch.cgroups, watch.proc, Layout(watch.kubelet_roots))
         self._tree, self._processes = tree, HostProcesses(tree)
         self._guard = DeviceGuard(tree)
@@ -109,6 +111,7 @@ class Keeper:
 
     def _thaw(self, let_go: Callable[[], list[ContainerCgroup]]) -> None:
         try:
+            join_host_cgroups(self._watch.proc)
             for cgroup in let_go():
                 self._log.warning("thawed, an agent had stopped it", cgroup=cgroup.path)
         except CgroupError as error:
@@ -136,6 +139,7 @@ class Keeper:
     def _round(
         self, tenants: tuple[Tenant, ...], memories: Memories
     ) -> tuple[Look, list[tuple[Tenant, str, str]]]:
+        join_host_cgroups(self._watch.proc)  # each thread has a view of its own
         look = self._look(tenants)
         memories, acts = decide(self._watch.policy, look.seen(), memories, look.at_s)
         for failed in self.hand.carry_out(acts, look.cgroups):

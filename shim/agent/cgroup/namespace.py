@@ -18,20 +18,21 @@ _CLONE_NEWCGROUP: Final = 0x02000000  # Linux uapi, linux/sched.h
 
 
 def join_host_cgroups(proc: Path = Path("/proc")) -> bool:
-    """Move the calling thread, and those that it starts from now on, into the cgroup namespace of process 1.
+    """Let the calling thread, and those it starts from now on, see cgroups as the host's first process does.
 
     Args:
         proc: the host's ``/proc``.
 
     Returns:
-        False if it was there already.
+        False if it did already.
 
     Raises:
         CgroupError: it may not: CAP_SYS_ADMIN and the host's PIDs are needed.
     """
     host = proc / "1" / "ns" / "cgroup"
     try:
-        if host.stat().st_ino == Path("/proc/thread-self/ns/cgroup").stat().st_ino:
+        lines = (proc / "1" / "cgroup").read_text().splitlines()
+        if not any(line.split(":", 2)[-1].startswith("/..") for line in lines):
             return False
         handle = os.open(host, os.O_RDONLY)
     except OSError as error:
