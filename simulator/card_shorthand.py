@@ -6,12 +6,25 @@ of short forms. Card *i* of node n1 is called ``n1-i``.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
+
+from volcano_py.crds.cards.register import CardReport, MigProfile, encode_hami, encode_volcano
+from volcano_py.crds.cards.scores import encode_scores
+from volcano_py.plugins.deviceshare.catalogue import STANDARD
 
 Object = dict[str, Any]
 
-CARD_KEYS: Final = {"count", "memory", "slots", "type", "mode", "family", "sick"}
+CARD_KEYS: Final = {
+    "count", "memory", "slots", "type", "mode", "family", "sick",
+    "vendor", "cores", "zones", "numa", "links", "instances",
+}  # fmt: skip
+A100: Final = (
+    MigProfile("1g.10gb", 9728, 15, 1, tuple((start, 1) for start in range(7))),
+    MigProfile("2g.20gb", 19968, 29, 2, ((0, 2), (2, 2), (4, 2))),
+    MigProfile("3g.40gb", 40192, 43, 4, ((0, 4), (4, 4))),
+    MigProfile("7g.80gb", 80896, 100, 8, ((0, 8),)),
+)
+"""What an A100 of 80 GB can be cut into."""
 ASK_KEYS: Final = {"count", "memory", "percent", "cores", "family"}
 FAMILIES: Final = ("hami", "volcano")
 ASK_NAMES: Final = {
@@ -39,23 +52,53 @@ def node_cards(node: str, cards: Object) -> tuple[Object, Object]:
 
     ``count`` cards (1) of ``memory`` MiB (16384), each for ``slots`` pods (10), of model ``type``
     (NVIDIA-A100), cut in ``mode`` (hami-core), reported in ``family`` (hami); those at the positions in
-    ``sick`` are unhealthy.
+    ``sick`` are unhealthy. ``vendor`` names another backend than NVIDIA's, ``cores`` (100) what a card has of
+    them. ``zones`` and ``numa`` have an entry for each card, ``links`` one for each pair ("0-1": 50), and
+    ``instances: a100`` lets cards report what an A100 of 80 GB can be cut into.
     """
     family = _checked(f"cards of node {node}", cards, CARD_KEYS)
-    count, memory, slots = (int(cards.get(k, d)) for k, d in (("count", 1), ("memory", 16384), ("slots", 10)))
-    model, mode = cards.get("type", "NVIDIA-A100"), cards.get("mode", "hami-core")
-    well = [position not in cards.get("sick", []) for position in range(count)]
+    reports = [_report(node, cards, at) for at in range(int(cards.get("count", 1)))]
+    shares = sum(report.slots for report in reports)
+    notes = _links(node, cards)
+    if "vendor" in cards:
+        backend = STANDARD.backends.get(cards["vendor"])
+        if backend is None or not backend.registers:
+            raise ShorthandError(f"cards of node {node}: unknown vendor {cards['vendor']!r}")
+        register = encode_hami(reports)
+        return {backend.registers[0].key: register, **notes}, {backend.names.count[0]: str(shares)}
     if family == "volcano":
-        rows = [f"{node}-{i},{slots},{memory},{model},{str(well[i]).lower()},{mode}:" for i in range(count)]
-        amounts = {"number": count * slots, "memory": count * memory, "cores": count * 100}
+        amounts = {"number": shares, "memory": sum(report.memory_mib for report in reports)}
+        amounts["cores"] = len(reports) * 100
         allocatable = {f"volcano.sh/vgpu-{name}": str(amount) for name, amount in amounts.items()}
-        return {"volcano.sh/node-vgpu-register": "".join(rows)}, allocatable
-    devices = [
-        {"id": f"{node}-{i}", "index": i, "count": slots, "devmem": memory, "devcore": 100, "type": model}
-        | {"mode": mode, "health": well[i]}
-        for i in range(count)
-    ]
-    return {"hami.io/node-nvidia-register": json.dumps(devices)}, {"nvidia.com/gpu": str(count * slots)}
+        return {"volcano.sh/node-vgpu-register": encode_volcano(reports), **notes}, allocatable
+    return {"hami.io/node-nvidia-register": encode_hami(reports), **notes}, {"nvidia.com/gpu": str(shares)}
+
+
+def _report(node: str, cards: Object, at: int) -> CardReport:
+    zones, numa = cards.get("zones"), cards.get("numa")
+    return CardReport(
+        uuid=f"{node}-{at}",
+        index=at,
+        slots=int(cards.get("slots", 10)),
+        memory_mib=int(cards.get("memory", 16384)),
+        cores=int(cards.get("cores", 100)),
+        type=str(cards.get("type", cards.get("vendor", "NVIDIA-A100"))),
+        numa=numa[at] if numa else 0,
+        mode=cards.get("mode", "hami-core"),
+        healthy=at not in cards.get("sick", []),
+        mig=A100 if cards.get("instances") == "a100" else (),
+        custom=(("NetworkID", int(zones[at])),) if zones else (),
+    )
+
+
+def _links(node: str, cards: Object) -> Object:
+    """The annotation that tells how well cards are linked."""
+    links = cards.get("links")
+    if not links:
+        return {}
+    pairs = {tuple(pair.split("-")): int(score) for pair, score in links.items()}
+    scores = {(f"{node}-{one}", f"{node}-{other}"): score for (one, other), score in pairs.items()}
+    return {"hami.io/node-nvidia-score": encode_scores(scores)}
 
 
 def asked(ask: Object) -> dict[str, str]:

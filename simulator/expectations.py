@@ -16,6 +16,9 @@ from volcano_py.scheduler.framework.decision import Decision
 from volcano_py.scheduler.model.tasks import HOLDS_NODE, NOWHERE, Status
 from volcano_py.simulator.reasons import waiting_reason
 
+RECORDED: Final = 1_767_225_600.0
+"""When binds are recorded, for what annotations say of it."""
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -168,6 +171,33 @@ def _slices(outcome: Outcome, wanted: Mapping[str, list[Mapping[str, Any]]]) -> 
     ]
 
 
+def _records(outcome: Outcome, wanted: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Annotations that go onto pods with their binds."""
+    state, wrong = outcome.engine.state, []
+    for pod, expected in wanted.items():
+        written: Mapping[str, str] = {}
+        for decision in outcome.of("bind"):
+            bound = state.tasks.pods[state.tasks.index[decision.pod]] if decision.pod == pod else None
+            if bound is not None:
+                cards = state.cards.specs.get(state.nodes.index[decision.node], ())
+                written = state.card_source.record(bound, decision.slices, decision.node, cards, RECORDED)
+        for key, text in expected.items():
+            if written.get(key) != text:
+                wrong.append(f"records: expected {key} of {pod} to be {text!r}, got {written.get(key)!r}")
+    return wrong
+
+
+def _doubts(outcome: Outcome, wanted: Mapping[str, str]) -> list[str]:
+    """What is said of objects ("Pod ns/name") that are used all the same, or that can't be."""
+    state, wrong = outcome.engine.state, []
+    for key, text in wanted.items():
+        problems = [*state.doubts.get(key, ()), *state.problems.get(key, ())]
+        got = "; ".join(problem.message for problem in problems)
+        if text not in got:
+            wrong.append(f"doubts: expected {text!r} of {key}, got {got or 'nothing'!r}")
+    return wrong
+
+
 def _held(outcome: Outcome, pod: str) -> list[dict[str, Any]]:
     state = outcome.engine.state
     task = state.tasks.index.get(pod, NOWHERE)
@@ -181,6 +211,7 @@ def _held(outcome: Outcome, pod: str) -> list[dict[str, Any]]:
             "uuid": part.uuid,
             "memory": part.memory_mib,
             "cores": part.cores,
+            "instance": part.instance,
         }
         for part in (choice.slices if choice else ())
     ]
@@ -232,4 +263,6 @@ CHECKS: Final[Mapping[str, Callable[[Outcome, Any], list[str]]]] = {
     "podGroups": _pod_groups,
     "pending": _pending,
     "slices": _slices,
+    "records": _records,
+    "doubts": _doubts,
 }

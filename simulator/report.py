@@ -84,6 +84,7 @@ def _slice(part: Slice) -> Data:
         "uuid": part.uuid,
         "memory": part.memory_mib,
         "cores": part.cores,
+        **({"instance": part.instance} if part.instance else {}),
     }
 
 

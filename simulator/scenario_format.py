@@ -16,7 +16,7 @@ from volcano_py.scheduler.model.kube.times import parse_duration, parse_time
 Check = Callable[[Any, str], Iterator[str]]
 """Yields what is wrong with a value at a path."""
 
-_SLICE_KEYS: Final = ("node", "card", "uuid", "memory", "cores", "container")
+_SLICE_KEYS: Final = ("node", "card", "uuid", "memory", "cores", "container", "instance")
 
 
 def faults(document: Mapping[str, Any], shorthand: Iterable[str] = ()) -> list[str]:
@@ -140,7 +140,7 @@ def _deletion(value: Any, path: str) -> Iterator[str]:
 
 def _slice(value: Any, path: str) -> Iterator[str]:
     whole = _at_least(0)
-    checks = (_name, _card, _name, whole, whole, _text)
+    checks = (_name, _card, _name, whole, whole, _text, _text)
     yield from _keys(value, path, dict(zip(_SLICE_KEYS, checks, strict=True)))
 
 
@@ -178,6 +178,8 @@ EXPECT: Final[Mapping[str, Check]] = {
     "podGroups": _map_of(_text),
     "pending": _map_of(_text),
     "slices": _map_of(_list_of(_slice)),
+    "records": _map_of(_map_of(_text)),
+    "doubts": _map_of(_text),
 }
 """What may be expected, and what it looks like."""
 

@@ -88,13 +88,16 @@ def no_room(request: CardRequest, room: Room) -> str:
         return f"card slots (all taken on cards with {max(ask.memory_mib, 1)}Mi free)"
     free_cores = roomy & (room.slots >= 1)
     most = int(np.where(free_cores, room.cores, 0).max())
-    if most < max(ask.cores, 1):
-        if ask.cores == 0:
+    whole = isinstance(need.cores, int)
+    cores = need.cores if isinstance(need.cores, int) else int(np.where(roomy, need.cores, 0).max())
+    unit = "%" if whole else " AI cores"
+    if most < max(cores, 1):
+        if cores == 0:
             return "card in exclusive use (all of its cores are given out)"
-        return f"card cores (most free {most}%, asked {ask.cores}%)"
+        return f"card cores (most free {most}{unit}, asked {cores}{unit})"
     if ask.cores >= WHOLE_CORES or request.untouched:
         return "card in use, but asked for exclusive use"
-    return f"card memory and cores together ({ask.cores}% asked)"
+    return f"card memory and cores together ({cores}{unit} asked)"
 
 
 def _memory(ask: ContainerAsk, room: Room, most: str = "largest free slice") -> str:

@@ -84,7 +84,8 @@ class Geometry:
     def pick(self, taken: int, memory_mib: int, cores: int) -> int:
         """The option for an ask beside those *taken*; ``NONE`` if there is none.
 
-        The smallest profile that is enough; of its places the one that leaves most, then the first.
+        The smallest profile that is enough; of its places the one that leaves most of the same, then most
+        of all, then the first.
         """
         return _pick(self, taken, memory_mib, cores)
 
@@ -93,24 +94,29 @@ class Geometry:
 def _pick(geometry: Geometry, taken: int, memory_mib: int, cores: int) -> int:
     free = geometry.free(taken)
     fitting = [
-        (option.memory_mib, option.cores, -usefulness(geometry, taken | 1 << at), at)
+        (option.memory_mib, option.cores, *_left(geometry, taken | 1 << at, option.profile), at)
         for at, option in enumerate(geometry.options)
         if free >> at & 1 and option.memory_mib >= memory_mib and option.cores >= cores
     ]
-    return min(fitting)[3] if fitting else NONE
+    return min(fitting)[-1] if fitting else NONE
+
+
+def _left(geometry: Geometry, taken: int, profile: str) -> tuple[int, int]:
+    """What sorts a choice: how many of *profile* could still be cut, and how useful the rest is."""
+    counts = still_cut(geometry, taken)
+    sizes = {option.profile: option.memory_mib for option in geometry.options}
+    return -counts[profile], -sum(sizes[name] * count for name, count in counts.items())
 
 
 @cache
-def usefulness(geometry: Geometry, taken: int) -> int:
-    """What a card is still good for: of each profile the MiB that could be cut of it at most."""
+def still_cut(geometry: Geometry, taken: int) -> Mapping[str, int]:
+    """How many instances of each profile, and of no other, could be cut of what is free."""
     free = geometry.free(taken)
-    worth = 0
-    for profile in {option.profile: option for option in geometry.options}.values():
-        places = [
-            at for at, o in enumerate(geometry.options) if o.profile == profile.profile and free >> at & 1
-        ]
-        worth += profile.memory_mib * _most(geometry, tuple(places))
-    return worth
+    places: dict[str, list[int]] = {option.profile: [] for option in geometry.options}
+    for at, option in enumerate(geometry.options):
+        if free >> at & 1:
+            places[option.profile].append(at)
+    return {profile: _most(geometry, tuple(found)) for profile, found in places.items()}
 
 
 def _most(geometry: Geometry, places: tuple[int, ...]) -> int:

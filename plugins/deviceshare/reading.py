@@ -21,7 +21,7 @@ from volcano_py.plugins.deviceshare.asks import (
 )
 from volcano_py.plugins.deviceshare.backend import Backend, Wishes
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Asking, Catalogue
-from volcano_py.plugins.deviceshare.policies import Policies, read_policies
+from volcano_py.plugins.deviceshare.policies import read_policies
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.kube.pod import Container
@@ -50,21 +50,7 @@ def card_request(pod: Pod, catalogue: Catalogue = STANDARD) -> tuple[CardRequest
     numa = reader.flag(notes, names.NUMA_BIND)
     reader.not_honoured(notes)
     free = selection == Selection(asking.vendors) and not policies.untouched and not numa
-    return _request(asks, asking, selection, policies, numa, reader, notes, free=free), tuple(reader.problems)
-
-
-def _request(
-    asks: list[ContainerAsk],
-    asking: Asking,
-    selection: Selection,
-    policies: Policies,
-    numa: bool,
-    reader: _Reader,
-    notes: Mapping[str, str],
-    *,
-    free: bool,
-) -> CardRequest:
-    return CardRequest(
+    request = CardRequest(
         asks=tuple(asks),
         selection=selection,
         card_order=policies.card_order,
@@ -72,13 +58,18 @@ def _request(
         untouched=policies.untouched,
         numa=numa,
         bare=asking.bare if reader.plain and free else "",
-        soft=any(
-            backend.soft_pod and notes.get(backend.soft_pod) == names.SOFT for backend in asking.backends
-        ),
+        soft=_is_soft(notes, asking),
         linked=policies.linked,
         together=policies.together,
         weights=policies.weights,
     )
+    return request, tuple(reader.problems)
+
+
+def _is_soft(notes: Mapping[str, str], asking: Asking) -> bool:
+    """The pod asks for any amounts of cards that can be cut in hardware."""
+    keys = {backend.soft_pod for backend in asking.backends} - {""}
+    return any(notes.get(key) == names.SOFT for key in keys)
 
 
 class _Reader:
@@ -246,7 +237,9 @@ def _selection(notes: Mapping[str, str], asking: Asking) -> Selection:
         uuids=_all_words(notes, wishes, "use_uuid"),
         not_uuids=_all_words(notes, wishes, "not_uuid"),
         mode_within=_first(notes, [wish.mode_within for wish in wishes]),
-        mode_equal=_first(notes, [wish.mode_equal for wish in wishes]),
+        mode_equal=names.SOFT
+        if _is_soft(notes, asking)
+        else _first(notes, [wish.mode_equal for wish in wishes]),
     )
 
 

@@ -118,7 +118,7 @@ def test_lists_in_pages_and_every_change_after_it(server: Server) -> None:
             await view.api.patch(f"{path}/paged-3", {"data": {"a": "1"}})
             await view.api.delete(f"{path}/paged-4")
             await view.agrees("ConfigMap")
-            assert view.item("ConfigMap", "default/paged-3")["data"] == {"a": "1"}
+            assert view.item("ConfigMap", "default/paged-3").data == {"a": "1"}
             view.told.clear()
             await view.api.delete(f"{path}/paged-5")
             await put(view.api, "ConfigMap", config_map("paged-5", again="yes"))

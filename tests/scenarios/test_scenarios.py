@@ -17,6 +17,7 @@ HERE: Final = Path(__file__).parent
 SHARED: Final = HERE.parents[2] / "shared" / "scenarios"
 COLLECTED: Final = (
     "actions",
+    "deviceshare",
     "plugins",
     "interruption.yaml",
     "queues.yaml",

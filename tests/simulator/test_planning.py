@@ -249,9 +249,9 @@ spec: {{queue: top}}
             "no field of this kind",
         ),
         (
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n",
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: c}\n",
             2,
-            "ConfigMap c",
+            "Secret c",
             "kind",
             "don't read kind",
         ),
