@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "elf_find.h"
+#include "old_libc.h"
 #include "say.h"
+
+OLD_LIBC(dlopen, "2.2.5");
 
 _Atomic(void *) driver_entries[SYM_COUNT];
 _Atomic(void *) driver_real_dlsym;

@@ -1,12 +1,18 @@
-/* Walks the dynamic symbol tables of what is loaded. So the real dlsym is found in every glibc
+/* Walks the dynamic symbol tables of what is loaded in our namespace. So the real dlsym is found in every glibc
  * (in libdl or in libc, under any version) and in musl, on each 64-bit machine. */
 #define _GNU_SOURCE
 #include "elf_find.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "old_libc.h"
+
+OLD_LIBC(dladdr, "2.2.5");
+OLD_LIBC(dladdr1, "2.3.3");
 
 struct tables {
 	const ElfW(Sym) *symbols;
@@ -15,36 +21,12 @@ struct tables {
 	const uint32_t *gnu_hash;
 };
 
-struct search {
-	const char *name;
-	uintptr_t except;
-	void *found;
-};
-
-struct owner {
-	uintptr_t address;
-	const char *prefix;
-	bool starts;
-};
-
-/* Whether one of the object's segments contains *address*. */
-static bool contains(const struct dl_phdr_info *object, uintptr_t address) {
-	for (int i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-		const uintptr_t start = object->dlpi_addr + segment->p_vaddr;
-		if (segment->p_type == PT_LOAD && address >= start && address - start < segment->p_memsz) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Some loaders leave the addresses in the dynamic section relative to the object. */
-static const void *absolute(const struct dl_phdr_info *object, ElfW(Addr) value) {
-	return (const void *)(value < object->dlpi_addr ? object->dlpi_addr + value : value);
+static const void *absolute(const struct link_map *object, ElfW(Addr) value) {
+	return (const void *)(value < object->l_addr ? object->l_addr + value : value);
 }
 
-static void note(struct tables *tables, const struct dl_phdr_info *object, const ElfW(Dyn) *entry) {
+static void note(struct tables *tables, const struct link_map *object, const ElfW(Dyn) *entry) {
 	const void *at = absolute(object, entry->d_un.d_ptr);
 	switch (entry->d_tag) {
 	case DT_SYMTAB:
@@ -64,16 +46,10 @@ static void note(struct tables *tables, const struct dl_phdr_info *object, const
 	}
 }
 
-static struct tables read_tables(const struct dl_phdr_info *object) {
+static struct tables read_tables(const struct link_map *object) {
 	struct tables tables = {0};
-	for (int i = 0; i < object->dlpi_phnum; i++) {
-		if (object->dlpi_phdr[i].p_type != PT_DYNAMIC) {
-			continue;
-		}
-		const uintptr_t start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-		for (const ElfW(Dyn) *entry = (const void *)start; entry->d_tag != DT_NULL; entry++) {
-			note(&tables, object, entry);
-		}
+	for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++) {
+		note(&tables, object, entry);
 	}
 	return tables;
 }
@@ -105,7 +81,16 @@ static uint32_t count_symbols(const struct tables *tables) {
 	return tables->gnu_hash != NULL ? gnu_count(tables->gnu_hash) : 0;
 }
 
-static void *find_in(const struct dl_phdr_info *object, const char *name) {
+/* strcmp of libc may be a sanitizer's, and lookups run before it is ready. */
+static bool is_same(const char *one, const char *other) {
+	while (*one != 0 && *one == *other) {
+		one++;
+		other++;
+	}
+	return *one == *other;
+}
+
+static void *find_in(const struct link_map *object, const char *name) {
 	const struct tables tables = read_tables(object);
 	if (tables.symbols == NULL || tables.strings == NULL) {
 		return NULL;
@@ -114,42 +99,36 @@ static void *find_in(const struct dl_phdr_info *object, const char *name) {
 	for (uint32_t i = 0; i < count; i++) {
 		const ElfW(Sym) *symbol = &tables.symbols[i];
 		const bool is_function = (symbol->st_info & 15) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
-		if (is_function && strcmp(tables.strings + symbol->st_name, name) == 0) {
-			return (void *)(object->dlpi_addr + symbol->st_value);
+		if (is_function && is_same(tables.strings + symbol->st_name, name)) {
+			return (void *)(object->l_addr + symbol->st_value);
 		}
 	}
 	return NULL;
 }
 
-static int visit(struct dl_phdr_info *object, size_t size, void *data) {
-	struct search *search = data;
-	(void)size;
-	if (!contains(object, search->except)) {
-		search->found = find_in(object, search->name);
+void *elf_find(const char *name, const void *own) {
+	Dl_info info;
+	struct link_map *ours = NULL;
+	void *found = NULL;
+	if (dladdr1(own, &info, (void **)&ours, RTLD_DL_LINKMAP) == 0 || ours == NULL) {
+		return NULL;
 	}
-	return search->found != NULL;
-}
-
-void *elf_find(const char *name, const void *except) {
-	struct search search = {.name = name, .except = (uintptr_t)except};
-	dl_iterate_phdr(visit, &search);
-	return search.found;
-}
-
-static int visit_owner(struct dl_phdr_info *object, size_t size, void *data) {
-	struct owner *owner = data;
-	(void)size;
-	if (!contains(object, owner->address)) {
-		return 0;
+	const struct link_map *object = ours;
+	while (object->l_prev != NULL) {
+		object = object->l_prev;
 	}
-	const char *slash = strrchr(object->dlpi_name, '/');
-	const char *name = slash != NULL ? slash + 1 : object->dlpi_name;
-	owner->starts = strncmp(name, owner->prefix, strlen(owner->prefix)) == 0;
-	return 1;
+	for (; object != NULL && found == NULL; object = object->l_next) {
+		found = object != ours ? find_in(object, name) : NULL;
+	}
+	return found;
 }
 
 bool elf_owner_starts_with(const void *address, const char *prefix) {
-	struct owner owner = {.address = (uintptr_t)address, .prefix = prefix};
-	dl_iterate_phdr(visit_owner, &owner);
-	return owner.starts;
+	Dl_info info;
+	if (dladdr(address, &info) == 0 || info.dli_fname == NULL) {
+		return false;
+	}
+	const char *slash = strrchr(info.dli_fname, '/');
+	const char *name = slash != NULL ? slash + 1 : info.dli_fname;
+	return strncmp(name, prefix, strlen(prefix)) == 0;
 }

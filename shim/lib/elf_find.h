@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-/* Address of the function *name* in the first loaded object of the program's namespace that
- * defines it and is not the one that contains *except*; NULL if none does. */
-void *elf_find(const char *name, const void *except);
+/* Address of the function *name* in the first object of our namespace that defines it, but for the
+ * one that contains *own*; NULL if none does. */
+void *elf_find(const char *name, const void *own);
 
 /* Whether *address* lies in a loaded object whose file name starts with *prefix*. */
 bool elf_owner_starts_with(const void *address, const char *prefix);

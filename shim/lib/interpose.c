@@ -3,7 +3,6 @@
  * keeps its meaning. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <string.h>
 
 #include "driver.h"
 #include "elf_find.h"
@@ -12,7 +11,7 @@
 void *interpose_find(void *handle, const char *name, const void *caller);
 
 static bool may_be_driver(const char *name) {
-	return (name[0] == 'c' && name[1] == 'u') || strncmp(name, "nvml", 4) == 0;
+	return (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'v');
 }
 
 static bool is_driver(const void *caller) {

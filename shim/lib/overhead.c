@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "overhead.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "card.h"

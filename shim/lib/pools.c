@@ -52,7 +52,9 @@ bool pool_books_settle(CUmemoryPool pool, int card, uint64_t paid) {
 	}
 	const uint64_t covered = record.bytes + paid;
 	if (reserved > covered) {
+		atomic_store(&process->pools_settling, 1);
 		fits = quota_reserve(record.card, reserved - covered);
+		atomic_store(&process->pools_settling, 0);
 	} else {
 		quota_release(record.card, covered - reserved);
 	}
@@ -167,11 +169,9 @@ void pool_books_close(CUmemoryPool pool) {
 	}
 }
 
-/* A pool that is being settled is fresh already. */
+/* Who settles a pool asks for room under the lock: then pools are fresh enough. */
 static void refresh(int card) {
-	struct process *process = slice_process();
-	if (pthread_mutex_trylock(&process->pools_lock) == 0) {
-		pthread_mutex_unlock(&process->pools_lock);
+	if (atomic_load(&slice_process()->pools_settling) == 0) {
 		pools_read(card);
 	}
 }

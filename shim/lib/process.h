@@ -18,7 +18,7 @@
 
 /* The launch whose time is taken (timing.c). */
 struct timing {
-	pthread_mutex_t lock;
+	atomic_flag taken; /* by the thread that looks at it or starts it */
 	bool pending;
 	int card;
 	uint64_t blocks;
@@ -46,6 +46,7 @@ struct process {
 	pthread_mutex_t handles_lock; /* handles, mappings, bindings of virtual memory */
 	uint64_t last_object;
 	pthread_mutex_t pools_lock; /* what pools and graphs have reserved */
+	_Atomic uint32_t pools_settling; /* some thread reserves under that lock */
 	_Atomic uint32_t pools_stale; /* a free is under way: look again when streams are done */
 	_Atomic uint32_t graphs_allocate; /* bit by card: some graph allocates on it */
 	_Atomic uint32_t untold;	  /* bit by card: NVML doesn't tell its use */

@@ -10,7 +10,10 @@ SHIM_GEN := $(SHIM_OUT)/generated
 comma := ,
 
 SHIM_CFLAGS := -std=c11 -O2 -g -fPIC -fvisibility=hidden -fno-plt -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes \
-  -I$(SHIM_LIB) -I$(SHIM_GEN) $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+  -I$(SHIM_LIB) -I$(SHIM_GEN)
+SHIM_SANITIZE := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
+# These answer lookups before a sanitizer has looked up its own functions.
+SHIM_BARE := interpose elf_find driver
 SHIM_LDFLAGS := -shared -Wl,-z,now -Wl,-z,relro $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
 SHIM_SOURCES := $(wildcard $(SHIM_LIB)*.c)
 SHIM_HEADERS := $(wildcard $(SHIM_LIB)*.h)
@@ -22,7 +25,7 @@ SHIM_OBJECTS := $(patsubst $(SHIM_LIB)%.c,$(SHIM_OUT)/objects/%.o,$(SHIM_SOURCES
 shim-libraries: $(SHIM_OUT)/libvgpu.so
 
 $(SHIM_OUT)/libvgpu.so: $(SHIM_OBJECTS)
-	@$(SHIM_CC) $(SHIM_LDFLAGS) -Wl,-soname,libvgpu.so -o $@ $^ -ldl -lpthread
+	@$(SHIM_CC) $(SHIM_LDFLAGS) -Wl,-soname,libvgpu.so -o $@ $^ -Wl,--no-as-needed -l:libdl.so.2
 
 $(SHIM_GEN)/hooks.h: $(SHIM_LIB)symbols.toml $(SHIM_LIB)generate.py
 	@mkdir -p $(SHIM_OUT)/objects
@@ -31,7 +34,7 @@ $(SHIM_GEN)/hooks.h: $(SHIM_LIB)symbols.toml $(SHIM_LIB)generate.py
 $(SHIM_GENERATED): $(SHIM_GEN)/hooks.h ;
 
 $(SHIM_OUT)/objects/%.o: $(SHIM_LIB)%.c $(SHIM_HEADERS) $(SHIM_GEN)/hooks.h
-	@$(SHIM_CC) $(SHIM_CFLAGS) -c -o $@ $<
+	@$(SHIM_CC) $(SHIM_CFLAGS) $(if $(filter $(SHIM_BARE),$*),,$(SHIM_SANITIZE)) -c -o $@ $<
 
 $(SHIM_OUT)/objects/generated_%.o: $(SHIM_GEN)/%.c $(SHIM_HEADERS) $(SHIM_GEN)/hooks.h
-	@$(SHIM_CC) $(SHIM_CFLAGS) -c -o $@ $<
+	@$(SHIM_CC) $(SHIM_CFLAGS) $(SHIM_SANITIZE) -c -o $@ $<

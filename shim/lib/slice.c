@@ -71,12 +71,12 @@ void slice_fail(const char *why) {
 }
 
 static void map_region(int fd) {
-	struct stat status;
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+	const off_t size = lseek(fd, 0, SEEK_END);
+	if (size < 0) {
 		slice_fail("not a regular file");
 		return;
 	}
-	if ((uint64_t)status.st_size < sizeof(struct region)) {
+	if ((uint64_t)size < sizeof(struct region)) {
 		slice_fail("file is too short");
 		return;
 	}
@@ -85,7 +85,7 @@ static void map_region(int fd) {
 		slice_fail("can't be mapped");
 		return;
 	}
-	const char *fault = region_fault(at, (size_t)status.st_size);
+	const char *fault = region_fault(at, (size_t)size);
 	if (fault != NULL) {
 		munmap(at, sizeof(struct region));
 		slice_fail(fault);

@@ -37,7 +37,7 @@ static bool is_capturing(CUstream stream) {
 bool timing_begin(int card, uint64_t blocks, CUstream stream) {
 	struct timing *timing = &slice_process()->timing;
 	const fn_cuEventRecord record = DRIVER(cuEventRecord);
-	if (is_capturing(stream) || pthread_mutex_trylock(&timing->lock) != 0) {
+	if (is_capturing(stream) || atomic_flag_test_and_set(&timing->taken)) {
 		return false;
 	}
 	if (!timing->pending && make_events(timing) && record != NULL &&
@@ -46,7 +46,7 @@ bool timing_begin(int card, uint64_t blocks, CUstream stream) {
 		timing->blocks = blocks;
 		return true;
 	}
-	pthread_mutex_unlock(&timing->lock);
+	atomic_flag_clear(&timing->taken);
 	return false;
 }
 
@@ -54,7 +54,7 @@ void timing_end(CUstream stream, CUresult result) {
 	struct timing *timing = &slice_process()->timing;
 	const fn_cuEventRecord record = DRIVER(cuEventRecord);
 	timing->pending = result == CUDA_SUCCESS && record(timing->last, stream) == CUDA_SUCCESS;
-	pthread_mutex_unlock(&timing->lock);
+	atomic_flag_clear(&timing->taken);
 }
 
 /* Whether the launch is done, and what it took; a fault of the driver ends the taking. */
@@ -77,10 +77,10 @@ static void finish(struct timing *timing) {
 
 void timing_look(void) {
 	struct timing *timing = &slice_process()->timing;
-	if (pthread_mutex_trylock(&timing->lock) == 0) {
+	if (!atomic_flag_test_and_set(&timing->taken)) {
 		if (timing->pending) {
 			finish(timing);
 		}
-		pthread_mutex_unlock(&timing->lock);
+		atomic_flag_clear(&timing->taken);
 	}
 }

@@ -1,6 +1,7 @@
 """The one list of symbols: what is made of it, and that nothing made of it is stale."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,17 @@ def test_the_library_exports_the_list_and_the_lookups_and_nothing_else() -> None
     ).stdout
     libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
     assert {name.split(".")[0] for name in libraries} <= {"libc", "libdl", "libpthread", "ld-linux-x86-64"}
+
+
+def test_the_library_loads_in_old_containers() -> None:
+    """Nothing newer than glibc 2.17 is asked for, whatever the machine that builds has."""
+    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
+    told = subprocess.run(
+        ["objdump", "-T", str(ROOT / "build" / "shim" / "libvgpu.so")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
+    versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([\d.]+)", told)}
+    assert max(versions) <= (2, 17)
