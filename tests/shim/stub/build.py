@@ -31,6 +31,8 @@ COMMANDS = {
     "probe": ("probe.c", "probe_memory.c", "families.c", "entry.c"),
     "spin": ("spin.c", "entry.c"),
     "storm": ("storm.c", "families.c", "entry.c"),
+    "fuzz": ("fuzz.c", "entry.c"),
+    "bypass": ("bypass.c",),
 }
 """Each program's sources. Built twice: ``NAME`` looks the driver up, ``NAME-linked`` is linked to it."""
 
@@ -108,6 +110,14 @@ def _build_programs(output: Path) -> None:
         if is_stale(output / f"{program}-linked", [*sources, *shared, linked]):
             objects = [*sources, *sorted(output.glob("libcuda.so.1"))]
             compile_to(output / f"{program}-linked", objects, "-pie", "-DLINKED", f"-I{output}")
+
+
+def build_sanitized(name: str, sanitize: str, sources: list[Path], *flags: str) -> Path:
+    """Builds the program *name* anew with gcc's sanitizers, for example ``address,undefined``."""
+    output = OUTPUT / f"{name}-{sanitize.replace(',', '-')}"
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    compile_to(output, sources, "-pie", f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", *flags)
+    return output
 
 
 if __name__ == "__main__":
