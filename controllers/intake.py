@@ -2,9 +2,8 @@
 
 Before the first decision every kind is listed, so that nothing is taken for missing that was merely not seen
 yet. A list also says what is gone. That is needed later too: a watch that begins, or begins anew, lists and
-tells nothing of deletions before that (kopf does so). So soon after its list the kind is listed here once
-more. A watch whose list was empty tells nothing at all; therefore kinds are listed again at growing intervals
-after the start, and from time to time for ever.
+tells nothing of deletions before that (kopf does so). So whenever it has asked for a list (``listed``), the
+kind is listed here once more, soon after; and from time to time for ever.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ _log = structlog.get_logger("controllers")
 _PAGE: Final = 500
 _QUIET_S: Final = 2.0
 _WAIT_S: Final = 2.0
-_GROWTH: Final = 3.0
 
 
 def pod_selector(scheduler_names: tuple[str, ...]) -> str:
@@ -71,9 +69,12 @@ class Intake:
             key = "/".join(part for part in (meta.get("namespace"), meta["name"]) if part)
             self._tell(self._seen.drop(kind, key, meta["uid"]))
             return
-        if what is None:
-            self._due[kind] = asyncio.get_running_loop().time() + _QUIET_S
         self._tell(self._seen.put(kind, document))
+
+    def listed(self, kind: str) -> None:
+        """A watch of *kind* begins with a list, which tells nothing of what it does not hold."""
+        soon = asyncio.get_running_loop().time() + _QUIET_S
+        self._due[kind] = min(self._due.get(kind, soon), soon)
 
     async def fill(self) -> None:
         """List every kind, waiting for those that the server doesn't serve yet."""
@@ -85,15 +86,13 @@ class Intake:
     async def refresh(self) -> None:
         """List a kind again when it is due; until cancelled."""
         loop = asyncio.get_running_loop()
-        start, first_s = loop.time(), min(_QUIET_S, self._every_s)
         for kind in KINDS:
-            self._due.setdefault(kind, start + first_s)
+            self._due.setdefault(kind, loop.time() + self._every_s)
         while True:
-            await asyncio.sleep(first_s / 2)
+            await asyncio.sleep(min(_QUIET_S, self._every_s) / 2)
             for kind in KINDS:
                 if loop.time() >= self._due[kind]:
-                    pause_s = min(self._every_s, _GROWTH * (loop.time() - start))
-                    self._due[kind] = loop.time() + pause_s * random.uniform(0.9, 1.1)
+                    self._due[kind] = loop.time() + self._every_s * random.uniform(0.9, 1.1)
                     if not await self._try_list(kind):
                         self._due[kind] = loop.time() + _WAIT_S
 

@@ -61,7 +61,9 @@ class Term:
         self.intake = Intake(
             api, self.seen, changed=self._changed, scheduler_names=names, every_s=options.list_every_s
         )
-        self._watch = Watch(self.intake.event, pod_selector(names), options.kubeconfig, options.context)
+        self._watch = Watch(
+            self.intake.event, self.intake.listed, pod_selector(names), options.kubeconfig, options.context
+        )
 
     async def run(self, on_started: Callable[[], None]) -> None:
         """Until cancelled. Raises when watches or leadership break; *on_started* as for :class:`Watch`."""

@@ -1,7 +1,8 @@
 """kopf, as far as it is used: it watches the kinds and hands each event on. It writes nothing anywhere.
 
 Handlers of raw events need no finalizers, annotations or memory of what was handled. What kopf would keep or
-copy for its other kinds of handlers is switched off: at 50,000 pods that is most of its time and memory.
+copy for its other kinds of handlers is switched off: at 50,000 pods that is most of its time and memory. It
+says nothing when it lists a kind again, so that is seen from its requests.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import aiohttp
 import kopf
 
 from volcano_py.controllers.observed import KINDS
@@ -19,6 +21,7 @@ from volcano_py.scheduler.cluster.api import RESOURCES
 __all__ = ["Watch"]
 
 Event = Callable[[str, str | None, Mapping[str, Any]], None]
+_PATHS: Final = {RESOURCES[kind].path(): kind for kind in KINDS}
 
 _PAGE: Final = 500
 # The worker of an object ends so long after its last event; kopf's five seconds keep 50,000 alive at once.
@@ -61,9 +64,24 @@ class _NoProgress(kopf.ProgressStorage):
 class Watch:
     """Watches of all kinds, from a list on, until cancelled or broken."""
 
-    def __init__(self, event: Event, pod_selector: str, kubeconfig: str | None, context: str | None) -> None:
-        """*event* is told kind, what happened, and the document; *pod_selector* is a field selector."""
-        self._event, self._pod_selector = event, pod_selector
+    def __init__(
+        self,
+        event: Event,
+        listed: Callable[[str], None],
+        pod_selector: str,
+        kubeconfig: str | None,
+        context: str | None,
+    ) -> None:
+        """Set it up.
+
+        Args:
+            event: told kind, what happened, and the document.
+            listed: told of each kind that is listed.
+            pod_selector: a field selector.
+            kubeconfig: as for :class:`Access`, and so is *context*.
+            context: of the kubeconfig.
+        """
+        self._event, self._listed, self._pod_selector = event, listed, pod_selector
         self._kubeconfig, self._context = kubeconfig, context
 
     async def run(self, on_started: Callable[[], None]) -> None:
@@ -110,8 +128,29 @@ class Watch:
 
         return see
 
-    async def _login(self, **_: Any) -> kopf.ConnectionInfo:
+    async def _login(self, **_: Any) -> kopf.AiohttpSession:
         """The same server and identity as our own requests have; asked again when the server refuses them."""
+        info = await self._connection()
+        trace = aiohttp.TraceConfig()
+        trace.on_request_end.append(self._asked)
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=info.as_ssl_context()),
+            headers=info.as_http_headers(),
+            proxy=info.proxy_url,
+            trace_configs=[trace],
+        )
+        return kopf.AiohttpSession(server=info.server, aiohttp_session=session)
+
+    async def _asked(
+        self, session: aiohttp.ClientSession, context: object, asked: aiohttp.TraceRequestEndParams
+    ) -> None:
+        """A request was answered; the first page of a list is one that begins."""
+        del session, context
+        kind = next((kind for path, kind in _PATHS.items() if asked.url.path.endswith(path)), None)
+        if kind is not None and not asked.url.query.keys() & {"watch", "continue"}:
+            self._listed(kind)
+
+    async def _connection(self) -> kopf.ConnectionInfo:
         settings = (await Access.find(self._kubeconfig, self._context)).pool.configuration
         *scheme, token = str(settings.api_key.get("BearerToken") or "").split(" ")
         return kopf.ConnectionInfo(

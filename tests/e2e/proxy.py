@@ -21,12 +21,21 @@ class FlakyProxy:
         cut_after: bytes from the server after which a connection is reset, drawn up to this; 0: never.
         late_s: each answer may wait up to so long.
         cuts: connections that were reset.
+        is_down: resets all connections and takes on none.
     """
 
     def __init__(self, port: int, dice: random.Random, *, cut_after: int = 0, late_s: float = 0.0) -> None:
         self._port, self._dice = port, dice
         self.cut_after, self.late_s = cut_after, late_s
         self.cuts = 0
+        self.is_down = False
+        self._open: set[asyncio.StreamWriter] = set()
+
+    def go_down(self) -> None:
+        """Reset all connections, and take on none until ``is_down`` is taken back."""
+        self.is_down = True
+        for writer in self._open:
+            writer.transport.abort()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
@@ -41,6 +50,11 @@ class FlakyProxy:
         except OSError:  # the server is down
             writer.close()
             return
+        if self.is_down:
+            for each in (writer, up_writer):
+                each.transport.abort()
+            return
+        self._open.add(writer)
         left = self._dice.randint(1, self.cut_after) if self.cut_after else 2**62
         pumps = [
             asyncio.create_task(self._pump(reader, up_writer, 2**62, 0.0)),
@@ -49,6 +63,7 @@ class FlakyProxy:
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._open.discard(writer)
             for pump in pumps:
                 pump.cancel()
             for each in (writer, up_writer):

@@ -288,4 +288,4 @@ def asked(port: int, what: str) -> tuple[int, str]:
 
 def held_by(cluster: Cluster, lease: str) -> str:
     found = cluster.get("Lease", lease)
-    return str(found["spec"].get("holderIdentity") or "") if found else ""
+    return str(found.get("spec", {}).get("holderIdentity") or "") if found else ""
