@@ -36,6 +36,7 @@ COMMANDS: Final = {
         _QUESTIONS,
     ),
     "top": ("volcano_py.cli.vcctl.top:app", "What queues, nodes and cards hold.", _QUESTIONS),
+    "card": ("volcano_py.cli.vcctl.card:app", "Who sits on which card of a node.", _QUESTIONS),
     "doctor": (
         "volcano_py.cli.vcctl.doctor.command:app",
         "What is wrong with the cluster, and the fix.",
@@ -58,7 +59,7 @@ class Nouns(LazyGroup):
     spellings: ClassVar = {
         "q": "queue", "queues": "queue", "pg": "podgroup", "podgroups": "podgroup", "vcjob": "job",
         "vj": "job", "jobs": "job", "po": "pod", "pods": "pod", "jf": "jobflow", "jobflows": "jobflow",
-        "jt": "jobtemplate", "jobtemplates": "jobtemplate",
+        "jt": "jobtemplate", "jobtemplates": "jobtemplate", "cards": "card",
     }  # fmt: skip
 
 
