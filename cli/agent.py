@@ -15,13 +15,16 @@ from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.shim.agent.agent import Agent, Options, Paces
 from volcano_py.shim.agent.cgroup.errors import CgroupError
+from volcano_py.shim.agent.cgroup.names import ROOTS
 from volcano_py.shim.agent.install import InstallError
 from volcano_py.shim.agent.keeper import Watch
-from volcano_py.shim.agent.policy import Answer, Overuse, Policy, Sharing, Yielding
+from volcano_py.shim.agent.policy import Answer, Freezing, Overuse, Policy, Sharing, Yielding
 from volcano_py.shim.agent.publish import Cut
 from volcano_py.shim.agent.server import NoServer, Server
 
 _PACES: Final = Paces()
+_WATCH: Final = Watch()
+_OVERUSE, _FREEZING = _WATCH.policy.overuse, _WATCH.policy.freezing
 
 
 def agent(
@@ -76,12 +79,40 @@ def agent(
     overuse: Annotated[
         Answer, typer.Option("--overuse", help="What follows on more memory than the slice.")
     ] = Answer.EVENT,
+    overuse_tolerance: Annotated[
+        float,
+        typer.Option(
+            "--overuse-tolerance", min=0, help="Percent over the slice that is let pass, at least 64 MiB."
+        ),
+    ] = _OVERUSE.tolerance_percent,
+    overuse_seconds: Annotated[
+        float, typer.Option("--overuse-seconds", min=0, help="How long over it before anything follows.")
+    ] = _OVERUSE.over_s,
     yielding: Annotated[
         Yielding, typer.Option("--yielding", help="How containers make way for busy ones of higher priority.")
     ] = Yielding.BLOCK,
+    freeze_seconds: Annotated[
+        float,
+        typer.Option(
+            "--freeze-seconds", min=0.1, help="Longest stop of a container; it runs as long in between."
+        ),
+    ] = _FREEZING.most_s,
+    guard_devices: Annotated[
+        bool,
+        typer.Option(
+            "--guard-devices/--no-guard-devices", help="Let containers open their own cards' files only."
+        ),
+    ] = True,
+    keep_seconds: Annotated[
+        float, typer.Option("--keep-seconds", min=0.1, help="Between two looks at containers.")
+    ] = _WATCH.every_s,
     cgroup_dir: Annotated[
         Path, typer.Option("--cgroup-dir", help="Where the host's cgroups are mounted.")
     ] = Path("/sys/fs/cgroup"),
+    kubelet_cgroup_root: Annotated[
+        list[str] | None,
+        typer.Option("--kubelet-cgroup-root", help="The kubelet's --cgroup-root, where it has one."),
+    ] = None,
     listen_address: Annotated[
         str, typer.Option("--listen-address", help="/metrics, /healthz and /readyz; 0 for none.")
     ] = ":9395",
@@ -94,6 +125,18 @@ def agent(
     """
     set_up_logs(level=log_level.value, form=log_format.value)
     standard = Options(node_name, library)
+    watch = Watch(
+        Policy(
+            Overuse(overuse, overuse_tolerance, over_s=overuse_seconds),
+            Sharing(yielding),
+            Freezing(freeze_seconds, freeze_seconds),
+        ),
+        keep_seconds,
+        guard_devices,
+        cgroups=cgroup_dir,
+        devices=device_dir,
+        kubelet_roots=tuple(kubelet_cgroup_root or ROOTS),
+    )
     paces = Paces(cards=check_seconds, quiet=quiet_seconds, slices=collect_seconds)
     options = Options(
         node=node_name,
@@ -108,7 +151,7 @@ def agent(
         cut=Cut(split, memory_scaling),
         ignored_xids=standard.ignored_xids if ignore_xid is None else frozenset(ignore_xid),
         paces=paces,
-        watch=_watch(overuse, yielding, cgroup_dir, device_dir) if keep else None,
+        watch=watch if keep else None,
     )
     try:
         asyncio.run(_run(options, address("--listen-address", listen_address)))
@@ -116,11 +159,6 @@ def agent(
         fail(f"{error}. Without cgroups: --no-keep, and only the library holds containers to their slices")
     except (NoServer, InstallError, OSError) as error:
         fail(str(error))
-
-
-def _watch(overuse: Answer, yielding: Yielding, cgroups: Path, devices: Path) -> Watch:
-    policy = Policy(overuse=Overuse(answer=overuse), sharing=Sharing(way=yielding))
-    return Watch(policy, cgroups=cgroups, devices=devices)
 
 
 async def _run(options: Options, listening: Address | None) -> None:

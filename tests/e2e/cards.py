@@ -13,11 +13,13 @@ import os
 import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tests.agent.cgroup.hosts import Host
 from tests.agent.kubelet import AdmissionError, Admitted, Kubelet, StartError
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
@@ -26,6 +28,7 @@ from tests.e2e.live import Document
 from tests.shim.harness import build_library
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver
+from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.wire.deviceplugin_pb2 import ContainerAllocateResponse
 
 GPU: Final = "nvidia.com/gpu"
@@ -68,6 +71,7 @@ class Running:
     process: asyncio.subprocess.Process | None = None
     got_mib: int | None = None
     trouble: str = ""
+    cgroup: ContainerCgroup | None = None
 
 
 @dataclass
@@ -79,6 +83,7 @@ class CardNode:
         place: for the agent's files.
         running: by pod's UID.
         refused: reasons of pods that were not admitted, by name.
+        host: cgroups for the containers; None without.
     """
 
     cluster: Cluster
@@ -88,6 +93,7 @@ class CardNode:
     library: Path
     running: dict[str, Running] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    host: Host | None = None
 
     def agent(self, *more: str, kubeconfig: Path | None = None) -> Component:
         """Start the agent, with *more* options; nobody is held by cgroups unless they say so."""
@@ -208,6 +214,42 @@ class CardNode:
         assert each.process.stdout is not None
         line = await asyncio.wait_for(each.process.stdout.readline(), WAIT_S)
         each.got_mib = int(line)
+        if self.host is not None:
+            await self._contain(self.host, each)
+
+    async def _contain(self, host: Host, each: Running) -> None:
+        """Put the container into a cgroup as the kubelet lays it out, and say in the status that it runs."""
+        assert each.process is not None
+        identity = uuid.uuid4().hex * 2
+        path = f"{host.name}/kubepods/besteffort/pod{each.admitted.uid}/{identity}"
+        each.cgroup = host.tree.layout.parse(path)
+        assert each.cgroup is not None
+        host.join(each.cgroup, each.process.pid)
+        status = {
+            "name": "main",
+            "image": "busybox",
+            "imageID": "",
+            "ready": True,
+            "restartCount": 0,
+            "containerID": f"containerd://{identity}",
+            "state": {"running": {}},
+        }
+        pod = f"/api/v1/namespaces/{self.cluster.space}/pods/{each.admitted.name}/status"
+        await self.cluster.api.patch(pod, {"status": {"phase": "Running", "containerStatuses": [status]}})
+
+    async def cheat(self, name: str) -> asyncio.subprocess.Process:
+        """A process in the container of pod *name* that goes round the library and takes the whole card."""
+        each = next(each for each in self.running.values() if each.admitted.name == name)
+        environment = container_environment(each.admitted.answers["main"], os.environ)
+        del environment["LD_PRELOAD"]
+        pipe = asyncio.subprocess.PIPE
+        cheat = await asyncio.create_subprocess_exec(
+            sys.executable, "-S", "-c", TAKER, env=environment, stdin=pipe, stdout=pipe
+        )
+        assert self.host is not None
+        assert each.cgroup is not None
+        self.host.join(each.cgroup, cheat.pid)
+        return cheat
 
     async def _end(self, uid: str) -> None:
         each = self.running.pop(uid, None)
@@ -246,6 +288,7 @@ def card_node(cluster: Cluster, place: Path, *, cards: int = 2) -> Iterator[Card
     before = {name: os.environ.get(name) for name in ("STUB_DRIVER", "LD_LIBRARY_PATH")}
     with Driver.create(place / "cards", [Card(memory_mib=CARD_MIB) for _ in range(cards)]) as driver:
         os.environ.update(driver.environment(build.build()))
+        (place / "dev").mkdir()
         node = CardNode(cluster, driver, Kubelet(short), place, build_library())
         try:
             cluster.create(_document(cards))

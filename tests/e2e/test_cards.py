@@ -6,15 +6,21 @@ has its slice, so each must get all of it, and nothing more.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import random
+import signal
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.agent.cgroup.hosts import host, root_of
 from tests.e2e.cards import CARD_MIB, MIB, CardNode, card_node
 from tests.e2e.cluster import Cluster
+from tests.e2e.components import Component
 
 WAIT_S = 120.0
 
@@ -59,6 +65,51 @@ def test_killed_at_a_hundred_points_nothing_is_lost_and_no_card_is_over(
     cluster: Cluster, cards: CardNode
 ) -> None:
     storm(cluster, cards, rounds=50, seed=7)
+
+
+def test_who_gets_round_the_library_is_ended_from_outside(cluster: Cluster, cards: CardNode) -> None:
+    """A process without the library, in the container's cgroup; the driver and the kernel tell on it."""
+    version = next((each for each in (1, 2) if root_of(each)[0] is not None), 1)
+    root, reason = root_of(version)
+    if root is None:
+        pytest.skip(reason)
+    with host(root) as cgroups:
+        cards.host = cgroups
+        options = ["--overuse", "kill", "--cgroup-dir", str(root), "--kubelet-cgroup-root", cgroups.name]
+        agent = cards.agent(*options)
+        cluster.scheduler("--no-leader-elect")
+        cards.until_registered()
+        cards.pod("honest", 1024)
+        cards.pod("cheat", 1024)
+        until_got(cluster, cards, {"honest": 1024, "cheat": 1024})
+        cluster.until(
+            lambda: any(used_by(line, "honest") == 1024 * MIB for line in metrics(agent)),
+            what="used memory by pod",
+            within_s=WAIT_S,
+        )
+        process = cluster.call(cards.cheat("cheat"))
+        assert cluster.call(asyncio.wait_for(process.wait(), WAIT_S)) == -signal.SIGKILL
+        cluster.until(lambda: cluster.events("CardMemoryOveruseKilled"), what="an event", within_s=WAIT_S)
+        honest = next(each for each in cards.running.values() if each.admitted.name == "honest")
+        assert honest.process is not None
+        assert honest.process.returncode is None
+        assert agent.stop() == 0
+
+
+def metrics(agent: Component) -> list[str]:
+    """What the agent counts, by lines."""
+    started = next(line for line in agent.log.read_text().splitlines() if '"event": "started"' in line)
+    address = json.loads(started)["addresses"][0]
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text.splitlines()
+
+
+def used_by(line: str, pod: str) -> float:
+    """Bytes of card memory that *line* says *pod* uses, -1 if it says something else."""
+    if not line.startswith("volcano_py_slice_memory_used_bytes{") or f'pod="{pod}"' not in line:
+        return -1
+    return float(line.rpartition(" ")[2])
 
 
 def storm(cluster: Cluster, cards: CardNode, *, rounds: int, seed: int) -> None:
