@@ -106,6 +106,7 @@ IN_NAMESPACE: Final = ("namespace",)
 NAMESPACED: Final = ("namespace", "all_namespaces")
 LIST: Final = ("output", "selector", "watch")
 ONE: Final = ("output",)
+DRAWN: Final = ("output", "watch")
 
 
 def verb(app: typer.Typer, name: str, *shared: str, also: tuple[str, ...] = ()) -> Callable[[F], F]:

@@ -6,10 +6,11 @@ Columns stand apart by two blanks; colour only where the output is a terminal.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from rich.text import Text
 from volcano_py.cli.output import dump
 from volcano_py.cli.vcctl.cluster import USAGE, Cluster, CommandError, Document
 from volcano_py.cli.vcctl.flags import Flags, Form
-from volcano_py.cli.vcctl.watching import changes
+from volcano_py.cli.vcctl.watching import REDRAW_S, SEEN, changes
 from volcano_py.crds.times import parse_time_s
 
 Cell = str | Text
@@ -158,6 +159,26 @@ async def show(
             widths = print_rows(new, widths)
             sys.stdout.flush()
         before = set(map(_plain, rows))
+
+
+async def drawn(cluster: Cluster, draw: Callable[[Cluster], Awaitable[None]]) -> None:
+    """Draw the cluster once, and with ``--watch`` again after changes, until interrupted.
+
+    On a terminal each picture takes the place of the one before.
+    """
+    flags = cluster.flags
+    if flags.watch and flags.for_programs:
+        raise CommandError("--watch prints tables: leave out -o", code=USAGE)
+    await draw(cluster)
+    if not flags.watch:
+        return
+    whole = Cluster(cluster.api, replace(flags, all_namespaces=True))
+    sys.stdout.flush()
+    async for _ in changes(whole, SEEN):
+        out().clear()  # of a terminal; elsewhere it does nothing
+        await draw(cluster)
+        sys.stdout.flush()
+        await asyncio.sleep(REDRAW_S)
 
 
 def _plain(row: Row) -> tuple[str, ...]:

@@ -12,10 +12,10 @@ from volcano_py.cli.card_lines import amount, lines
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.queue_bars import ASCII, BLOCKS, queue_table, usage_bar
 from volcano_py.cli.vcctl.cluster import Cluster, run
-from volcano_py.cli.vcctl.flags import ONE, Flags, verb
+from volcano_py.cli.vcctl.flags import DRAWN, Flags, verb
 from volcano_py.cli.vcctl.live_config import SchedulerConf
 from volcano_py.cli.vcctl.snapshot import snapshot
-from volcano_py.cli.vcctl.tables import Column, out, print_data, print_rows, say, table
+from volcano_py.cli.vcctl.tables import Column, drawn, out, print_data, print_rows, say, table
 from volcano_py.crds.quantity import format_base, units_per_one
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.cluster import ClusterState
@@ -34,14 +34,14 @@ class _Things(NearMissGroup):
 app = typer.Typer(cls=_Things, no_args_is_help=True, help="What queues, nodes and cards hold.")
 
 
-@verb(app, "queues", *ONE)
+@verb(app, "queues", *DRAWN)
 def top_queues(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
     """What every queue holds, against what it deserves and its max.
 
     vcctl-py top queues
     """
 
-    async def work(cluster: Cluster) -> None:
+    async def draw(cluster: Cluster) -> None:
         seen = await snapshot(cluster, scheduler_conf)
         engine = seen.engine
         shares = engine.close(engine.open(seen.now)).shares
@@ -51,39 +51,39 @@ def top_queues(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
             told = queue_table([*queues], plain=console.options.ascii_only)
             console.print(told if told is not None else "There are no queues.", soft_wrap=False)
 
-    run(flags, work)
+    run(flags, lambda cluster: drawn(cluster, draw))
 
 
-@verb(app, "nodes", *ONE)
+@verb(app, "nodes", *DRAWN)
 def top_nodes(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
     """What is asked of every node, against what it has.
 
-    vcctl-py top nodes
+    vcctl-py top nodes --watch
     """
 
-    async def work(cluster: Cluster) -> None:
+    async def draw(cluster: Cluster) -> None:
         seen = await snapshot(cluster, scheduler_conf)
         nodes = node_usage(seen.engine)
         if not print_data(flags, {"nodes": nodes}):
             _print(flags, node_columns(nodes), nodes, "There are no nodes.")
 
-    run(flags, work)
+    run(flags, lambda cluster: drawn(cluster, draw))
 
 
-@verb(app, "cards", *ONE)
+@verb(app, "cards", *DRAWN)
 def top_cards(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
     """What is taken of every card: memory, cores, and how many pods share it.
 
     vcctl-py top cards
     """
 
-    async def work(cluster: Cluster) -> None:
+    async def draw(cluster: Cluster) -> None:
         seen = await snapshot(cluster, scheduler_conf)
         cards = card_usage(seen.engine.state)
         if not print_data(flags, {"cards": cards}):
             _print(flags, CARDS, cards, "No node reports cards.")
 
-    run(flags, work)
+    run(flags, lambda cluster: drawn(cluster, draw))
 
 
 def _print(flags: Flags, columns: Sequence[Column], items: Sequence[Data], none: str) -> None:

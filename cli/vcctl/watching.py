@@ -11,8 +11,12 @@ from volcano_py.cli.vcctl.cluster import Cluster
 from volcano_py.scheduler.cluster.api import ApiError, Unreachable
 from volcano_py.scheduler.cluster.resources import RESOURCES
 
+REDRAW_S: Final = 2.0
+"""Least time between two pictures of a whole cluster, each of which reads all of it."""
 CALM_S: Final = 0.3
 """Changes this close together are shown as one."""
+SEEN: Final = ("Pod", "Node", "PodGroup", "Queue")
+"""Kinds whose changes can change a picture of the cluster."""
 AGAIN_S: Final = 1.0
 """Pause before a watch that broke is opened again."""
 

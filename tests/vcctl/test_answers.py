@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 from tests.e2e import objects
 from tests.e2e.live import Document
-from tests.vcctl.person import Person
+from tests.vcctl.person import PROGRAM, Person
 from volcano_py.scheduler.model.kube.times import format_time
 
 
@@ -280,3 +281,19 @@ def test_a_dropped_field_of_a_crd_is_found_on_the_server(person: Person) -> None
 
 def test_versions(person: Person) -> None:
     assert "server   v1." in person.says("version")
+
+
+def test_top_goes_on_and_shows_what_has_changed(person: Person) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "top", "nodes", "--watch"], env=person.environment(), stdout=subprocess.PIPE, text=True
+    ) as watching:
+        try:
+            assert watching.stdout is not None
+            person.cluster.nodes(1)
+            lines = iter(watching.stdout.readline, "")
+            assert next(line for line in lines if line.startswith("n0 ")).split()[1] == "Ready"
+            person.cluster.patch("Node", "n0", {"spec": {"unschedulable": True}})
+            assert next(line for line in lines if line.startswith("n0 ") and "Cordoned" in line)
+        finally:
+            watching.terminate()
+    assert "leave out -o" in person.refused("top", "cards", "--watch", "-o", "json", code=2)
