@@ -9,39 +9,23 @@ from typing import Annotated
 
 import typer
 
-from volcano_py.cli.node_options import (
-    CardFamily,
-    Cpu,
-    Family,
-    GpuMemory,
-    GpuModel,
-    Gpus,
-    GpuSlots,
-    Memory,
-    Zones,
-    shape_of,
-)  # fmt: skip
+from volcano_py.cli.node_options import NodeOptions
+from volcano_py.cli.option_groups import grouped
 from volcano_py.scheduler.cluster.api import AccessError, Api, ApiError, Unreachable
 from volcano_py.simulator.kubelet.kubelets import Kubelets
 from volcano_py.simulator.kubelet.nodes import NodeShape
 from volcano_py.simulator.kubelet.play import PLAYING, play
 
 
+@grouped
 def kubelets(
+    each: NodeOptions,
     nodes: Annotated[
         int,
         typer.Option(
             "--nodes", min=0, max=20000, help="Nodes to make; pretend ones that are there are played too."
         ),
     ] = 4,
-    gpus: Gpus = 8,
-    cpu: Cpu = "64",
-    memory: Memory = "512Gi",
-    gpu_memory: GpuMemory = 81920,
-    gpu_slots: GpuSlots = 10,
-    gpu_model: GpuModel = "NVIDIA-A100-SXM4-80GB",
-    gpu_family: Family = CardFamily.hami,
-    zones: Zones = 1,
     kubeconfig: Annotated[
         str | None, typer.Option("--kubeconfig", help="Of the API server; else $KUBECONFIG.")
     ] = None,
@@ -56,9 +40,8 @@ def kubelets(
     A pod runs until it is deleted, or as its annotations under [bold]playground.volcano-py.io/[/bold] say:
     run-seconds, exit-code, start-delay-seconds, log, ignore-sigterm-seconds.
     """
-    shape = shape_of(cpu, memory, gpus, gpu_memory, gpu_slots, gpu_model, gpu_family, zones)
     try:
-        asyncio.run(_run(kubeconfig, context, nodes, shape, in_flight, leases))
+        asyncio.run(_run(kubeconfig, context, nodes, each.shape(), in_flight, leases))
     except (AccessError, ApiError, Unreachable) as error:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(1) from None

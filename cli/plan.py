@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
@@ -12,14 +13,15 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from rich.console import Console
 
+from volcano_py.cli.option_groups import grouped
 from volcano_py.cli.output import dump, print_plan
 from volcano_py.cli.replay import show_replay
 from volcano_py.crds.arguments import ConfigError
 from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
 from volcano_py.scheduler.framework.registry import known_actions, known_plugins
 from volcano_py.scheduler.model.kube.times import parse_time
-from volcano_py.simulator.manifests import Manifest, Text, Unreadable, read_paths
-from volcano_py.simulator.planning import not_planned, plan_manifests
+from volcano_py.simulator.manifests import Manifest, Read, Text, Unreadable, read_paths
+from volcano_py.simulator.planning import Report, not_planned, plan_manifests
 from volcano_py.simulator.scenario import ScenarioError, Verdict, run_scenario
 
 BAD_INPUT: Final = 2
@@ -37,7 +39,37 @@ class Form(StrEnum):
     yaml = "yaml"
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the scheduler.
+
+    Attributes:
+        now: None for the clock of this machine.
+    """
+
+    config: Annotated[Path | None, typer.Option("--config", help="Scheduler configuration file.")] = None
+    cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles to run.")] = 1
+    settle: Annotated[
+        bool, typer.Option("--settle", help="Between cycles bound pods run and evicted ones go.")
+    ] = False
+    now: Annotated[
+        str | None, typer.Option("--now", metavar="TIME", help="The clock, such as 2026-01-01T00:00:00Z.")
+    ] = None
+
+    def answer(self, read: Read) -> Report:
+        """The plan for what was *read*, or what is wrong with the configuration."""
+        clock = time.time() if self.now is None else _clock(self.now)
+        text = DEFAULT_CONFIG if self.config is None else _text(self.config)
+        try:
+            parsed = load_scheduler_config(text, known_plugins(), known_actions())
+            return plan_manifests(read, parsed, clock, cycles=self.cycles, settle=self.settle)
+        except ConfigError as error:
+            return not_planned(read, error.messages, Text(str(self.config), text), clock)
+
+
+@grouped
 def plan(
+    question: Question,
     file: Annotated[
         list[str] | None,
         typer.Option("-f", "--file", help="Manifest file, folder, or - for standard input; may be repeated."),
@@ -55,14 +87,6 @@ def plan(
     ] = None,
     cycle: Annotated[
         int | None, typer.Option("--cycle", min=1, help="With --replay: show this cycle in full.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option("--config", help="Scheduler configuration file.")] = None,
-    cycles: Annotated[int, typer.Option("--cycles", min=1, help="Cycles to run.")] = 1,
-    settle: Annotated[
-        bool, typer.Option("--settle", help="Between cycles bound pods run and evicted ones go.")
-    ] = False,
-    now: Annotated[
-        str | None, typer.Option("--now", metavar="TIME", help="The clock, such as 2026-01-01T00:00:00Z.")
     ] = None,
     output: Annotated[Form, typer.Option("-o", "--output", help="Form of what is printed.")] = Form.table,
 ) -> None:
@@ -91,14 +115,7 @@ def plan(
     paths = [*(file or []), *(more or [])]
     if not paths:
         _fail("nothing to plan: name manifests with -f FILE, or scenarios with --scenario FILE")
-    clock = time.time() if now is None else _clock(now)
-    text = DEFAULT_CONFIG if config is None else _text(config)
-    read = read_paths(paths)
-    try:
-        parsed = load_scheduler_config(text, known_plugins(), known_actions())
-        report = plan_manifests(read, parsed, clock, cycles=cycles, settle=settle)
-    except ConfigError as error:
-        report = not_planned(read, error.messages, Text(str(config), text), clock)
+    report = question.answer(read_paths(paths))
     if output in (Form.json, Form.yaml):
         sys.stdout.write(dump(report, output.value))
     else:

@@ -16,33 +16,17 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from volcano_py.cli.node_options import (
-    CardFamily,
-    Cpu,
-    Family,
-    GpuMemory,
-    GpuModel,
-    Gpus,
-    GpuSlots,
-    Memory,
-    Zones,
-    shape_of,
-)
+from volcano_py.cli.node_options import NodeOptions
+from volcano_py.cli.option_groups import grouped
 from volcano_py.simulator.playground.playground import Playground, PlaygroundError, Wishes
 
 _MANIFESTS: Final = Path("examples/playground")
 
 
+@grouped
 def playground(
+    each: NodeOptions,
     nodes: Annotated[int, typer.Option("--nodes", min=0, max=20000, help="Pretend nodes.")] = 4,
-    gpus: Gpus = 8,
-    cpu: Cpu = "64",
-    memory: Memory = "512Gi",
-    gpu_memory: GpuMemory = 81920,
-    gpu_slots: GpuSlots = 10,
-    gpu_model: GpuModel = "NVIDIA-A100-SXM4-80GB",
-    gpu_family: Family = CardFamily.hami,
-    zones: Zones = 1,
     data: Annotated[
         Path | None,
         typer.Option("--data", help="Folder that keeps the cluster; else it is gone at the end."),
@@ -65,8 +49,7 @@ def playground(
 
     Example: [bold]volcano-py playground --nodes 4 --gpus 8 --data build/playground[/bold]
     """
-    shape = shape_of(cpu, memory, gpus, gpu_memory, gpu_slots, gpu_model, gpu_family, zones)
-    wishes = Wishes(nodes, shape, data, port, kubeconfig)
+    wishes = Wishes(nodes, each.shape(), data, port, kubeconfig)
     console = _Terminal(highlight=False)
     try:
         asyncio.run(_run(wishes, seconds, console))
