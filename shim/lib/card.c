@@ -7,6 +7,7 @@
 
 #include "driver.h"
 #include "nvml.h"
+#include "overhead.h"
 #include "say.h"
 #include "slice.h"
 
@@ -108,4 +109,17 @@ int card_here(void) {
 		return CARD_NONE;
 	}
 	return card_of_device(device);
+}
+
+uint64_t card_context(void) {
+	CUcontext context = NULL;
+	const fn_cuCtxGetCurrent current = DRIVER(cuCtxGetCurrent);
+	if (current == NULL || current(&context) != CUDA_SUCCESS) {
+		return 0;
+	}
+	return (uint64_t)(uintptr_t)context;
+}
+
+void card_reconcile(int card) {
+	overhead_look_if_due(card);
 }

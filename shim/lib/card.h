@@ -3,6 +3,8 @@
 #ifndef VPY_CARD_H
 #define VPY_CARD_H
 
+#include <stdint.h>
+
 #include "cuda_abi.h"
 
 enum {
@@ -15,6 +17,12 @@ int card_of_device(CUdevice device);
 
 /* The card of this thread's current context. */
 int card_here(void);
+
+/* The current context as a number, 0 if there is none. */
+uint64_t card_context(void);
+
+/* Now and then: compares the books with what the driver says the process holds of the card. */
+void card_reconcile(int card);
 
 /* The card with this UUID as NVML writes it, or CARD_FOREIGN. */
 int card_of_uuid(const char *uuid);

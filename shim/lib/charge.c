@@ -3,27 +3,16 @@
 #include "charge.h"
 
 #include "card.h"
-#include "driver.h"
-#include "overhead.h"
 #include "quota.h"
 #include "slice.h"
 
 #define LOOK_EVERY 1024u /* allocations; a look also needs some time since the last */
 
-uint64_t charge_context(void) {
-	CUcontext context = NULL;
-	const fn_cuCtxGetCurrent current = DRIVER(cuCtxGetCurrent);
-	if (current == NULL || current(&context) != CUDA_SUCCESS) {
-		return 0;
-	}
-	return (uint64_t)(uintptr_t)context;
-}
-
 /* Modules that were loaded since take memory that nobody asked for by name. */
 static void look_now_and_then(int card) {
 	_Atomic uint32_t *count = &slice_process()->allocations;
 	if ((atomic_fetch_add_explicit(count, 1, memory_order_relaxed) + 1) % LOOK_EVERY == 0) {
-		overhead_look_if_due(card);
+		card_reconcile(card);
 	}
 }
 
@@ -43,7 +32,7 @@ bool charge_here(struct charge *charge, uint64_t bytes) {
 	if (!charge_on(charge, card_here(), bytes)) {
 		return false;
 	}
-	charge->context = charge->card >= 0 ? charge_context() : 0;
+	charge->context = charge->card >= 0 ? card_context() : 0;
 	return true;
 }
 
@@ -61,7 +50,7 @@ void charge_return(const struct record *record) {
 	}
 }
 
-void charge_end(const struct charge *charge, CUresult result, enum record_kind kind, uint64_t key) {
+void charge_end(const struct charge *charge, int result, enum record_kind kind, uint64_t key) {
 	if (charge->card < 0) {
 		return;
 	}
@@ -70,7 +59,7 @@ void charge_end(const struct charge *charge, CUresult result, enum record_kind k
 				      .extra = charge->context,
 				      .kind = kind,
 				      .card = charge->card};
-	if (result != CUDA_SUCCESS) {
+	if (result != 0) {
 		charge_return(&record);
 		return;
 	}
@@ -85,9 +74,9 @@ bool charge_lift(enum record_kind kind, uint64_t key, struct record *record) {
 	return table_take(&slice_process()->table, kind, key, record);
 }
 
-void charge_drop(const struct record *record, CUresult result) {
+void charge_drop(const struct record *record, int result) {
 	struct record old;
-	if (result == CUDA_SUCCESS) {
+	if (result == 0) {
 		charge_return(record);
 	} else {
 		table_put(&slice_process()->table, record, &old);

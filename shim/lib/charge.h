@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cuda_abi.h"
 #include "region.h"
 #include "table.h"
 
@@ -26,7 +25,7 @@ bool charge_on(struct charge *charge, int card, uint64_t bytes);
 bool charge_more(struct charge *charge, uint64_t more);
 
 /* Ends the charge: kept under (kind, key) if the driver succeeded, else taken back. */
-void charge_end(const struct charge *charge, CUresult result, enum record_kind kind, uint64_t key);
+void charge_end(const struct charge *charge, int result, enum record_kind kind, uint64_t key);
 
 /* Gives back what a record had charged. */
 void charge_return(const struct record *record);
@@ -36,10 +35,7 @@ void charge_return(const struct record *record);
 bool charge_lift(enum record_kind kind, uint64_t key, struct record *record);
 
 /* After the driver's answer: gives back what was charged, or puts the record in again. */
-void charge_drop(const struct record *record, CUresult result);
-
-/* The current context as a number, 0 if there is none. */
-uint64_t charge_context(void);
+void charge_drop(const struct record *record, int result);
 
 /* Gives back all that goes with a context that is gone. */
 void charge_end_context(uint64_t context);

@@ -17,7 +17,8 @@ _Atomic(void *) driver_entries[SYM_COUNT];
 _Atomic(void *) driver_real_dlsym;
 _Atomic(void *) driver_real_dlvsym;
 static _Atomic(void *) handles[DRIVER_LIBRARIES];
-static const char *const sonames[DRIVER_LIBRARIES] = {"libcuda.so.1", "libnvidia-ml.so.1"};
+static const char *const sonames[DRIVER_LIBRARIES] = {"libcuda.so.1", "libnvidia-ml.so.1",
+							 "libascendcl.so"};
 
 typedef void *(*lookup_fn)(void *, const char *);
 

@@ -9,7 +9,7 @@
 
 #include "hooks.h"
 
-enum driver_library { DRIVER_CUDA, DRIVER_NVML, DRIVER_LIBRARIES };
+enum driver_library { DRIVER_CUDA, DRIVER_NVML, DRIVER_ASCEND, DRIVER_LIBRARIES };
 
 /* One entry of the list; made by generate.py. */
 struct symbol {

@@ -89,6 +89,10 @@ static bool read_device(struct region_device *device, int i) {
 		device->memory_limit = parse_bytes(value);
 		found = true;
 	}
+	if (environment_value("NPU_MEM_QUOTA", value, sizeof(value))) { /* MiB, of each device */
+		device->memory_limit = strtoull(value, NULL, 10) << 20 & REGION_BYTES_MASK >> 1;
+		found = true;
+	}
 	if (value_at("CUDA_DEVICE_SM_LIMIT", i, value, sizeof(value))) {
 		device->cores = parse_percent(value);
 		found = true;

@@ -1,8 +1,9 @@
 """Make from ``symbols.toml`` what must never differ from it: hooks, lookups, and a table for people.
 
-``generate.py hooks FOLDER`` writes ``hooks.h`` (types, ids, bodies), ``hooks.c`` (the exported functions) and
-``names.c`` (lookups by name) for the build. ``generate.py docs FILE`` writes the table between the marks in a
-Markdown file. Only the standard library is used, so that a build needs nothing but Python and a compiler.
+``generate.py hooks FOLDER LIBRARY`` writes ``hooks.h`` (types, ids, bodies), ``hooks.c`` (the exported
+functions) and ``names.c`` (lookups by name) for the build of libvgpu.so or libvnpu.so.
+``generate.py docs FILE`` writes the table between the marks in a Markdown file. Only the standard library is
+used, so that a build needs nothing but Python and a compiler.
 """
 
 import re
@@ -34,17 +35,21 @@ class Symbol:
     @property
     def driver(self) -> str:
         """Which library has the real one."""
-        return "NVML" if self.name.startswith("nvml") else "CUDA"
+        return {"nv": "NVML", "ac": "ASCEND"}.get(self.name[:2], "CUDA")
 
     @property
     def result(self) -> str:
         """The type of its result."""
-        return "nvmlReturn_t" if self.driver == "NVML" else "CUresult"
+        return {"NVML": "nvmlReturn_t", "ASCEND": "aclError", "CUDA": "CUresult"}[self.driver]
 
     @property
     def refusal(self) -> str:
         """What its caller gets where the driver doesn't have it."""
-        return "NVML_ERROR_FUNCTION_NOT_FOUND" if self.driver == "NVML" else "CUDA_ERROR_NOT_FOUND"
+        return {
+            "NVML": "NVML_ERROR_FUNCTION_NOT_FOUND",
+            "ASCEND": "ACL_ERROR_API_NOT_SUPPORT",
+            "CUDA": "CUDA_ERROR_NOT_FOUND",
+        }[self.driver]
 
     @property
     def arguments(self) -> str:
@@ -54,15 +59,19 @@ class Symbol:
         return ", ".join(re.split(r"[\s*]+", part)[-1] for part in self.params.split(", "))
 
 
-def load(source: Path = SOURCE) -> tuple[Symbol, ...]:
-    """All hooks of the list, the per-thread variants among them, by name."""
-    entries = tomllib.loads(source.read_text())["symbol"]
+HOOKED = {"vgpu": "symbol", "vnpu": "ascend"}
+NEEDED = {"vgpu": "needed", "vnpu": "ascend_needed"}
+
+
+def load(library: str = "vgpu", source: Path = SOURCE) -> tuple[Symbol, ...]:
+    """All hooks of a library, the per-thread variants among them, by name."""
+    entries = tomllib.loads(source.read_text())[HOOKED[library]]
     return tuple(sorted(_symbols(entries), key=lambda symbol: symbol.name))
 
 
-def load_needed(source: Path = SOURCE) -> tuple[Symbol, ...]:
-    """What the library calls and does not hook."""
-    entries = tomllib.loads(source.read_text())["needed"]
+def load_needed(library: str = "vgpu", source: Path = SOURCE) -> tuple[Symbol, ...]:
+    """What a library calls and does not hook."""
+    entries = tomllib.loads(source.read_text())[NEEDED[library]]
     return tuple(Symbol(e["name"], e["name"], 0, False, e["params"], "", "", "") for e in entries)
 
 
@@ -80,7 +89,8 @@ def _symbols(entries: Iterable[dict[str, str]]) -> Iterator[Symbol]:
 def hooks_h(symbols: Sequence[Symbol], needed: Sequence[Symbol]) -> str:
     """Ids, types and the bodies that somebody has to write."""
     lines = [HEADING, "#ifndef VPY_HOOKS_H", "#define VPY_HOOKS_H", ""]
-    lines += ['#include "cuda_abi.h"', '#include "nvml_abi.h"', "", "enum symbol_id {"]
+    lines += [f'#include "{name}_abi.h"' for name in ("ascend", "cuda", "nvml")]
+    lines += ["", "enum symbol_id {"]
     lines += [f"\tSYM_{symbol.name}," for symbol in (*symbols, *needed)]
     lines += ["\tSYM_COUNT,", f"\tSYM_HOOKED = {len(symbols)},", "};", ""]
     for symbol in (*symbols, *needed):
@@ -146,13 +156,14 @@ def docs_table(source: Path = SOURCE) -> str:
     """The table of symbols in Markdown: how each is looked up and counted, and what isn't counted."""
     lines = ["| symbol | since | looked up by | how it counts |", "|---|---|---|---|"]
     family = ""
-    for entry in tomllib.loads(source.read_text())["symbol"]:
+    listed = tomllib.loads(source.read_text())
+    for entry in [*listed["symbol"], *listed["ascend"]]:
         if entry["family"] != family:
             family = entry["family"]
             lines.append(f"| **{family}** | | | |")
         lines.append(_row(entry))
     lines += ["", "| left alone | why |", "|---|---|"]
-    for entry in tomllib.loads(source.read_text())["uncounted"]:
+    for entry in listed["uncounted"]:
         names = ", ".join(f"`{name}`" for name in entry["names"])
         lines.append(f"| {names} | {entry['why']} |")
     return "\n".join(lines)
@@ -182,17 +193,21 @@ def with_table(text: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write what the first argument names; see the top of the file."""
-    what, target = arguments
+    what, target = arguments[:2]
     if what == "docs":
         Path(target).write_text(with_table(Path(target).read_text()))
-        return 0
-    symbols, needed = load(), load_needed()
-    folder = Path(target)
+    else:
+        write_hooks(Path(target), arguments[2])
+    return 0
+
+
+def write_hooks(folder: Path, library: str) -> None:
+    """The C files that *library* is built from, besides those that people wrote."""
+    symbols, needed = load(library), load_needed(library)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "hooks.h").write_text(hooks_h(symbols, needed))
     (folder / "hooks.c").write_text(hooks_c(symbols))
     (folder / "names.c").write_text(names_c(symbols, needed))
-    return 0
 
 
 if __name__ == "__main__":

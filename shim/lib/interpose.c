@@ -11,11 +11,17 @@
 void *interpose_find(void *handle, const char *name, const void *caller);
 
 static bool may_be_driver(const char *name) {
-	return (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'v');
+	return (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'v') ||
+	       (name[0] == 'a' && name[1] == 'c');
 }
 
 static bool is_driver(const void *caller) {
-	return elf_owner_starts_with(caller, "libcuda.so") || elf_owner_starts_with(caller, "libnvidia-");
+	static const char *const names[] = {"libcuda.so", "libnvidia-", "libascendcl", "libruntime.so"};
+	bool is = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		is |= elf_owner_starts_with(caller, names[i]);
+	}
+	return is;
 }
 
 /* What libc would say. Where it searches by our place in the program, the driver is asked. */

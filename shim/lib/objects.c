@@ -94,10 +94,10 @@ bool objects_lift(enum record_kind kind, uint64_t key, struct record *lifted) {
 	return known;
 }
 
-void objects_drop(const struct record *lifted, CUresult result) {
+void objects_drop(const struct record *lifted, int result) {
 	struct process *process = slice_process();
 	pthread_mutex_lock(&process->handles_lock);
-	if (result == CUDA_SUCCESS) {
+	if (result == 0) {
 		let_go(lifted->extra);
 	} else {
 		put(lifted);

@@ -25,7 +25,7 @@ void objects_hold(enum record_kind kind, uint64_t key, const struct hold *hold);
 bool objects_lift(enum record_kind kind, uint64_t key, struct record *lifted);
 
 /* After the driver's answer: the hold is gone, or it is put back. */
-void objects_drop(const struct record *lifted, CUresult result);
+void objects_drop(const struct record *lifted, int result);
 
 /* The hold without taking it; false if it isn't known. */
 bool objects_find(enum record_kind kind, uint64_t key, struct record *hold);

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "timing.h"
 
-#include "charge.h"
+#include "card.h"
 #include "cores.h"
 #include "driver.h"
 #include "slice.h"
@@ -11,7 +11,7 @@
 static bool make_events(struct timing *timing) {
 	CUevent first;
 	CUevent last;
-	const uint64_t context = charge_context();
+	const uint64_t context = card_context();
 	const fn_cuEventCreate create = DRIVER(cuEventCreate);
 	if (timing->context == context && context != 0) {
 		return true;

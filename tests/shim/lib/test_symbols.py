@@ -36,10 +36,11 @@ def test_a_page_without_marks_is_refused() -> None:
         generate.with_table("# nothing")
 
 
-def test_names_are_unique_sorted_and_of_the_two_drivers() -> None:
-    names = [symbol.name for symbol in generate.load()]
-    assert names == sorted(set(names))
-    assert all(name.startswith(("cu", "nvml")) for name in names)
+def test_names_are_unique_sorted_and_of_the_drivers() -> None:
+    for library, starts in (("vgpu", ("cu", "nvml")), ("vnpu", ("aclrt",))):
+        names = [symbol.name for symbol in generate.load(library)]
+        assert names == sorted(set(names))
+        assert all(name.startswith(starts) for name in names)
 
 
 def test_a_base_has_one_abi_a_version_and_stream_kind() -> None:
@@ -64,14 +65,15 @@ def test_arguments_are_the_names_of_parameters() -> None:
     )
 
 
-def test_the_library_exports_the_list_and_the_lookups_and_nothing_else() -> None:
+@pytest.mark.parametrize("name", ["vgpu", "vnpu"])
+def test_a_library_exports_the_list_and_the_lookups_and_nothing_else(name: str) -> None:
     subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
-    library = ROOT / "build" / "shim" / "libvgpu.so"
+    library = ROOT / "build" / "shim" / f"lib{name}.so"
     told = subprocess.run(
         ["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True, timeout=60
     ).stdout
     exported = {line.split()[-1] for line in told.splitlines()}
-    assert exported == {symbol.name for symbol in generate.load()} | {"dlsym", "dlvsym"}
+    assert exported == {symbol.name for symbol in generate.load(name)} | {"dlsym", "dlvsym"}
     needed = subprocess.run(
         ["readelf", "-d", str(library)], check=True, capture_output=True, text=True, timeout=60
     ).stdout
@@ -79,11 +81,12 @@ def test_the_library_exports_the_list_and_the_lookups_and_nothing_else() -> None
     assert {name.split(".")[0] for name in libraries} <= {"libc", "libdl", "libpthread", "ld-linux-x86-64"}
 
 
-def test_the_library_loads_in_old_containers() -> None:
+@pytest.mark.parametrize("name", ["vgpu", "vnpu"])
+def test_a_library_loads_in_old_containers(name: str) -> None:
     """Nothing newer than glibc 2.17 is asked for, whatever the machine that builds has."""
     subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
     told = subprocess.run(
-        ["objdump", "-T", str(ROOT / "build" / "shim" / "libvgpu.so")],
+        ["objdump", "-T", str(ROOT / "build" / "shim" / f"lib{name}.so")],
         check=True,
         capture_output=True,
         text=True,
