@@ -224,6 +224,19 @@ def test_kill_9_at_any_time_loses_nothing(pod: Slice, points: int) -> None:
         agree(pod)
 
 
+@pytest.mark.parametrize("family", ["alloc", "async", "mapped"])
+@pytest.mark.parametrize(
+    ("points", "stride"), [(12, 1777), pytest.param(1000, 61, marks=pytest.mark.long, id="long")]
+)
+def test_kill_9_after_any_instruction_of_an_allocation(
+    pod: Slice, family: str, points: int, stride: int
+) -> None:
+    """The next process gets the whole slice at once, wherever the last one died."""
+    words: list[str | Path] = [build.build() / "stepkill", str(points), str(stride), family, "1024"]
+    assert pod.run(words, deadline_s=60 + points).endswith("done\n")
+    assert pod.driver.violations == 0
+
+
 def test_threads_of_one_process_share_its_books(pair: Slice) -> None:
     for seed in range(3):
         told = pair.run([build.build() / "storm", str(seed), "8", "400", "60", "2"]).split()

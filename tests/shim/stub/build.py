@@ -33,6 +33,7 @@ COMMANDS = {
     "storm": ("storm.c", "families.c", "entry.c"),
     "fuzz": ("fuzz.c", "entry.c"),
     "bypass": ("bypass.c",),
+    "stepkill": ("stepkill.c", "families.c", "entry.c"),
 }
 """Each program's sources. Built twice: ``NAME`` looks the driver up, ``NAME-linked`` is linked to it."""
 
