@@ -136,6 +136,10 @@ class CardSource(Protocol):
     def handshakes(self) -> tuple[str, ...]:
         """Beginnings of node annotations that device plugins rewrite all the time and nobody reads."""
 
+    @property
+    def config_map(self) -> str:
+        """The ConfigMap ("namespace/name") that tells of cards; "" for none."""
+
     def sees(self, largest_mib: int) -> bool:
         """The largest card of the cluster has this memory; True if earlier shapes are out of date."""
 
@@ -180,6 +184,7 @@ class NoCards:
     aliases: Mapping[str, str] = MappingProxyType({})
     measures: Mapping[str, str] = MappingProxyType({})
     handshakes: tuple[str, ...] = ()
+    config_map = ""
 
     def sees(self, largest_mib: int) -> bool:
         """Shapes never depend on cards."""

@@ -28,6 +28,7 @@ from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run import collector
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
+from volcano_py.scheduler.run.following import feed_for
 from volcano_py.scheduler.run.health import Health
 from volcano_py.scheduler.run.journal import Journal
 from volcano_py.scheduler.run.loop import Loop, Pacing
@@ -133,7 +134,7 @@ class _Scheduler:
             retry_s=election.retry_s,
             clock=boot_seconds,
         )
-        self._feed = Feed(api)
+        self._feed = feed_for(api, first.config)
         self._writer = Writer(
             api, fence=self.leads, component=COMPONENT, instance=identity, settings=settings.writer
         )
