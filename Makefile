@@ -74,7 +74,7 @@ contracts: setup ## who may import whom
 crds: setup ## write the CRD YAML from the models
 	@$(BIN)/python -m volcano_py.crds.generate
 
-manifest: setup ## write deploy/install.yaml from its parts
+manifest: setup ## write deploy/install.yaml and agent.yaml from their parts
 	@$(BIN)/python -m volcano_py.deploy.generate
 
 demo: setup ## a minute on a cluster without machines: a gang, shared cards, a borrow, a reclaim

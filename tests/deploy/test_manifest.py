@@ -13,6 +13,7 @@ from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_confi
 from volcano_py.deploy.generate import main, rendered
 
 ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 Document = dict[str, Any]
 
 
@@ -31,9 +32,9 @@ def test_the_file_is_what_its_parts_say() -> None:
 def test_a_stale_file_is_told_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "install.yaml").write_text("kind: Namespace\n")
     assert main(["--check"], tmp_path) == 1
-    assert "make manifest" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("make manifest") == 2
     assert main([], tmp_path) == 0
-    assert (tmp_path / "install.yaml").read_text() == rendered()
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == rendered()
 
 
 def test_each_object_comes_after_what_it_needs() -> None:
@@ -42,6 +43,19 @@ def test_each_object_comes_after_what_it_needs() -> None:
     order = ["CustomResourceDefinition", "ServiceAccount", "ConfigMap", "Deployment"]
     assert [kinds.index(kind) for kind in order] == sorted(kinds.index(kind) for kind in order)
     assert len({(d["kind"], d["metadata"]["name"]) for d in documents()}) == len(kinds)
+
+
+def test_the_agent_is_installed_by_a_file_of_its_own() -> None:
+    found = list(yaml.safe_load_all((ROOT / "deploy" / "agent.yaml").read_text()))
+    assert found[0]["kind"] == "ServiceAccount"
+    assert found[-1]["kind"] == "DaemonSet"
+    assert "DaemonSet" not in [each["kind"] for each in documents()]
+    assert {image(each) for each in (found[-1], *of_kind("Deployment"))} == {f"volcano-py:{VERSION}"}
+
+
+def image(workload: Document) -> str:
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    return str(container["image"])
 
 
 def test_the_configuration_is_the_built_in_one() -> None:
@@ -54,7 +68,6 @@ def test_the_configuration_is_the_built_in_one() -> None:
 def test_deployments_name_accounts_volumes_and_ports_that_are_there() -> None:
     accounts = {each["metadata"]["name"] for each in of_kind("ServiceAccount")}
     maps = {each["metadata"]["name"] for each in of_kind("ConfigMap")}
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     for deployment in of_kind("Deployment"):
         assert deployment["spec"]["selector"]["matchLabels"].items() <= (
             deployment["spec"]["template"]["metadata"]["labels"].items()
@@ -62,7 +75,6 @@ def test_deployments_name_accounts_volumes_and_ports_that_are_there() -> None:
         spec = deployment["spec"]["template"]["spec"]
         (container,) = spec["containers"]
         assert spec["serviceAccountName"] in accounts
-        assert container["image"] == f"volcano-py:{version}"
         volumes = {each["name"]: each.get("configMap", {}).get("name") for each in spec["volumes"]}
         assert {each["name"] for each in container["volumeMounts"]} == volumes.keys()
         assert set(volumes.values()) - {None} <= maps
