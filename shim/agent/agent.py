@@ -27,7 +27,8 @@ from volcano_py.shim.agent.health import IGNORED_XIDS, Health
 from volcano_py.shim.agent.install import install
 from volcano_py.shim.agent.keeper import Keeper, Watch
 from volcano_py.shim.agent.metrics import SliceMetrics
-from volcano_py.shim.agent.nvml import Driver
+from volcano_py.shim.agent.migdriver import MigDriver
+from volcano_py.shim.agent.nvml import Card, Driver
 from volcano_py.shim.agent.plugin import DevicePlugin
 from volcano_py.shim.agent.pods import Node, Pod
 from volcano_py.shim.agent.publish import (
@@ -109,26 +110,35 @@ class Agent:
     """Runs on one node. Make it and :meth:`run` it in the same event loop.
 
     Args:
-        driver: in place of NVML.
+        driver, cutter: in place of NVML.
 
     Raises ``InstallError``, ``CgroupError`` and ``OSError`` where the host's folders can't be used.
     """
 
-    def __init__(self, options: Options, server: Server, driver: Driver | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        server: Server,
+        driver: Driver | None = None,
+        cutter: MigDriver | None = None,
+    ) -> None:
         self._options, self._server = options, server
         self._library = install(options.library, options.hook)
         self._slices = Slices(options.hook / "slices")
         self._slices.load()
         self._log = structlog.get_logger()
         health = Health(options.paces.quiet, options.ignored_xids)
-        self.cards = Cards(driver or Driver(options.nvml), health, options.cut, self._cards_changed)
+        self._cutter = cutter or MigDriver()
+        self.cards = Cards(
+            driver or Driver(options.nvml), self._cutter, health, options.cut, self._cards_changed
+        )
         self._nodes = Follower(
             server, "/api/v1/nodes", f"metadata.name={options.node}", Node, self._node_changed
         )
         self._pods = Follower(server, "/api/v1/pods", f"spec.nodeName={options.node}", Pod, _nothing)
         self.publisher = Publisher(server, options.node, self._notes, self._wanted)
         self.desk = Desk(self._sources(), server, self._pods, self._slices, self.machine)
-        self._collector = Collector(self._slices, options.cdi)
+        self._collector = Collector(self._slices, options.cdi, self._cutter.end)
         folder = options.kubelet / "device-plugins"
         self.plugins = [
             DevicePlugin(resource, folder, self.desk, self._devices, self._denied)
@@ -185,13 +195,17 @@ class Agent:
                 minors={card.uuid: card.minor for card in known},
                 oversubscribed=options.cut.memory_scaling > 1,
             ),
-            rooms={
-                card.uuid: Room(options.cut.slots, options.cut.memory_mib(card), _WHOLE_CORES)
-                for card in known
-            },
+            rooms={card.uuid: self._room(card) for card in known},
             mig=frozenset(card.uuid for card in known if card.mig),
             library=self._library,
+            cutter=self._cutter,
         )
+
+    def _room(self, card: Card) -> Room:
+        cut = self._options.cut
+        shares = cut.shares(card, self.cards.profiles.get(card.uuid, ()))
+        # Percents of instances are rounded up, so together they may come to more than all.
+        return Room(shares, cut.memory_mib(card), _WHOLE_CORES * (2 if card.mig else 1))
 
     # -- beginning, and what goes on ---------------------------------------------------------------
 
@@ -267,7 +281,9 @@ class Agent:
         notes = self._notes()
         if notes is None or not self._begun:
             return None
-        found = reports(self.cards.all(), self.cards.health.troubles(), self._options.cut)
+        found = reports(
+            self.cards.all(), self.cards.health.troubles(), self._options.cut, self.cards.profiles
+        )
         wanted = notes_for(found, self.cards.scores, listed(notes, CORDON))
         return wanted if RECOVERED not in notes else {**wanted, RECOVERED: None}
 
@@ -289,7 +305,7 @@ class Agent:
             health = UNHEALTHY if card.uuid in unwell else HEALTHY
             devices += [
                 wire.Device(ID=f"{card.uuid}-{number}", health=health, topology=topology)
-                for number in range(self._options.cut.slots)
+                for number in range(self._room(card).slots)
             ]
         return devices
 

@@ -144,10 +144,13 @@ def _limits(owner: Owner, *, oversubscribed: bool) -> dict[str, str]:
 
 def _nodes(owner: Owner, host: Host) -> tuple[str, ...]:
     """The cards' nodes, and of those that all cards have in common the ones that are there."""
+    parents = {each.uuid: each.card for each in owner.instances}
     cards = [share.uuid for share in owner.shares]
+    cards = [parents.get(card, card) for card in cards]
     own = [host.devices / f"nvidia{host.minors[card]}" for card in _distinct(cards) if card in host.minors]
+    cut = [node for each in owner.instances for node in each.nodes]
     common = [path for name in _CONTROL_NODES if (path := host.devices / name).exists()]
-    return tuple(str(path) for path in (*own, *common))
+    return tuple(_distinct([str(path) for path in (*own, *cut, *common)]))
 
 
 def _distinct(words: Sequence[str]) -> list[str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
-from volcano_py.crds.cards.register import CardReport
+from volcano_py.crds.cards.register import CardReport, MigProfile
 from volcano_py.shim.agent.health import Health
+from volcano_py.shim.agent.migdriver import MigDriver
 from volcano_py.shim.agent.nvml import Card, Driver, DriverError, Event
 from volcano_py.shim.agent.publish import Cut
 
@@ -24,6 +25,7 @@ class Cards:
 
     Args:
         driver: whom to ask.
+        cutter: whom to ask how cards can be cut.
         health: what became of each card.
         cut: how cards are cut.
         changed: called when anything is new.
@@ -31,14 +33,19 @@ class Cards:
     Attributes:
         known: by UUID; a card that was found stays.
         scores: how they are linked.
+        profiles: what cards in MIG mode can be cut into.
     """
 
-    def __init__(self, driver: Driver, health: Health, cut: Cut, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, driver: Driver, cutter: MigDriver, health: Health, cut: Cut, changed: Callable[[], None]
+    ) -> None:
+        self._cutter = cutter
         self._driver, self.health, self._cut, self._changed = driver, health, cut, changed
         self._open = False
         self._log = structlog.get_logger()
         self.known: dict[str, Card] = {}
         self.scores: dict[tuple[str, str], int] = {}
+        self.profiles: dict[str, tuple[MigProfile, ...]] = {}
 
     def all(self) -> list[Card]:
         """All known cards, by minor number."""
@@ -73,6 +80,7 @@ class Cards:
         if new:
             self._driver.forget_events()
             self.scores = await asyncio.to_thread(self._driver.links, self.all())
+            self.profiles |= await asyncio.to_thread(self._profiles, new)
         self._tell(before, faults)
 
     async def keep_looking(self, every_s: float) -> None:
@@ -115,6 +123,16 @@ class Cards:
             self._driver.open()
             self._open = True
         return self._driver.cards()
+
+    def _profiles(self, uuids: Iterable[str]) -> dict[str, tuple[MigProfile, ...]]:
+        found = {}
+        for uuid in uuids:
+            if self.known[uuid].mig:
+                try:
+                    found[uuid] = self._cutter.profiles(uuid)
+                except DriverError as error:
+                    self._log.warning("its profiles are not told", card=uuid, error=str(error))
+        return found
 
     def _troubles(self, cards: tuple[Card, ...]) -> dict[str, str]:
         return {card.uuid: self._driver.trouble(card.uuid) for card in cards}

@@ -7,11 +7,15 @@ its region mapped. What is left is looked at twice, so that nothing goes that wa
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+
+import structlog
 
 from volcano_py.shim.agent.answers import cdi_path
 from volcano_py.shim.agent.identify import ids_of, told
+from volcano_py.shim.agent.instances import Instance
+from volcano_py.shim.agent.nvml import DriverError
 from volcano_py.shim.agent.pods import Pod
 from volcano_py.shim.agent.slices import Owner, Slices
 from volcano_py.shim.agent.view import View
@@ -53,12 +57,20 @@ class Collector:
     Args:
         slices: all there are.
         cdi: folder of CDI files, None without CDI.
+        end: ends a MIG instance; raises ``DriverError`` where it can't, and the slice stays.
         proc: where the kernel tells of processes.
     """
 
-    def __init__(self, slices: Slices, cdi: Path | None, proc: Path = Path("/proc")) -> None:
-        self._slices, self._cdi, self._proc = slices, cdi, proc
+    def __init__(
+        self,
+        slices: Slices,
+        cdi: Path | None,
+        end: Callable[[Instance], None],
+        proc: Path = Path("/proc"),
+    ) -> None:
+        self._slices, self._cdi, self._end, self._proc = slices, cdi, end, proc
         self._seen: frozenset[str] = frozenset()
+        self._log = structlog.get_logger()
 
     def collect(self, view: View) -> list[Owner]:
         """Remove what may go; what was removed. Raises ``OSError``."""
@@ -66,12 +78,20 @@ class Collector:
         again = [owner for owner in doomed if owner.id in self._seen]
         self._seen = frozenset(owner.id for owner in doomed)
         mapped = mapped_files(self._proc) if again else frozenset()
-        gone = [owner for owner in again if self._inode(owner) not in mapped]
-        for owner in gone:
-            if self._cdi is not None:
-                cdi_path(owner, self._cdi).unlink(missing_ok=True)
-            self._slices.remove(owner)
-        return gone
+        return [owner for owner in again if self._inode(owner) not in mapped and self._removed(owner)]
+
+    def _removed(self, owner: Owner) -> bool:
+        """Remove *owner*'s slice; whether it could be, since an instance may be in use still."""
+        try:
+            for instance in owner.instances:
+                self._end(instance)
+        except DriverError as error:
+            self._log.warning("a slice stays", slice=owner.id, error=str(error))
+            return False
+        if self._cdi is not None:
+            cdi_path(owner, self._cdi).unlink(missing_ok=True)
+        self._slices.remove(owner)
+        return True
 
     def _inode(self, owner: Owner) -> Inode | None:
         try:

@@ -26,10 +26,13 @@ from volcano_py.shim.agent.handing import (
     paired,
     parts_on,
     shares_of,
+    wishes_of,
 )
 from volcano_py.shim.agent.identify import Waiting, cards_of, supposed, told, wanted_cards
+from volcano_py.shim.agent.instances import Instance
 from volcano_py.shim.agent.kubelet import KubeletError
-from volcano_py.shim.agent.pods import Claim, Pod
+from volcano_py.shim.agent.nvml import DriverError
+from volcano_py.shim.agent.pods import Claim, Pod, RecordError
 from volcano_py.shim.agent.region import create
 from volcano_py.shim.agent.server import Server, ServerError
 from volcano_py.shim.agent.slices import Owner, Slices
@@ -96,7 +99,7 @@ class Desk:
             for ids in asked:
                 who = self._supposed(view, resource, ids, taken)
                 taken.add((who.pod.uid, who.claim.container))
-                answers.append(self._hand_out(who, resource, ids))
+                answers.append(await self._hand_out(who, resource, ids))
             self.unmarked.set()
             return plugin.AllocateResponse(container_responses=answers)
 
@@ -146,9 +149,12 @@ class Desk:
             )
         return who
 
-    def _hand_out(self, who: Waiting, resource: str, ids: Sequence[str]) -> plugin.ContainerAllocateResponse:
+    async def _hand_out(
+        self, who: Waiting, resource: str, ids: Sequence[str]
+    ) -> plugin.ContainerAllocateResponse:
         machine = self._machine()
         parts = parts_on(who, cards_of(ids))
+        instances = await self._cut(who, ids, machine)
         owner = Owner(
             id="",
             sequence=0,
@@ -162,7 +168,8 @@ class Desk:
             container=who.claim.container,
             role=who.claim.role,
             priority=who.claim.priority,
-            shares=shares_of(parts, machine.rooms),
+            shares=shares_of(parts, machine.rooms, instances),
+            instances=instances,
         )
         try:
             owner = self._slices.make(owner)
@@ -171,6 +178,21 @@ class Desk:
             raise Denied(f"the slice can't be made: {error}") from error
         self._log.info("allocated", slice=owner.id, supposed=who.pod.key, container=who.claim.container)
         return given
+
+    async def _cut(self, who: Waiting, ids: Sequence[str], machine: Machine) -> tuple[Instance, ...]:
+        """The instances of *who*, made now where its cards are cut; raises ``Denied``."""
+        if not machine.mig & cards_of(ids).keys():
+            return ()
+        if wanted_cards(who.claim) != cards_of(ids):
+            raise Denied(f"an instance for pod {who.pod.key} can't be made on another card", who.pod)
+        try:
+            made = [
+                await asyncio.to_thread(machine.cutter.make, wish, machine.host.minors[wish.card])
+                for wish in wishes_of(who.pod, who.claim, machine)
+            ]
+        except (DriverError, RecordError) as error:
+            raise Denied(f"no instance for pod {who.pod.key}: {error}", who.pod) from error
+        return tuple(made)
 
     async def _true_claims(
         self, view: View, pod: Pod, resource: str, ids: Sequence[str]
@@ -199,6 +221,8 @@ class Desk:
         if placed is None or claim is None or cards_of(ids) == wanted_cards(claim):
             return view
         who = Waiting(pod, placed.record, claim)
+        if self._machine().mig & (cards_of(ids) + wanted_cards(claim)).keys():
+            raise Denied(f"pod {pod.key} was given the instance of another pod", pod)
         rewrites = view.settled(who, resource, ids, self._slices.all(), self._machine().rooms)
         if isinstance(rewrites, str):
             raise Denied(
@@ -220,6 +244,12 @@ class Desk:
                 f"container {claim.container} of pod {pod.key} has limits, and was given cards without",
                 pod,
             )
+        try:
+            instances_fit = [made.wish for made in owner.instances] == wishes_of(pod, claim, machine)
+        except RecordError as error:
+            raise Denied(f"no instance for pod {pod.key}: {error}", pod) from error
+        if not instances_fit:
+            raise Denied(f"pod {pod.key} was given the instance of another pod", pod)
         true = msgspec.structs.replace(
             owner,
             confirmed=True,
@@ -229,7 +259,7 @@ class Desk:
             container=claim.container,
             role=claim.role,
             priority=claim.priority,
-            shares=shares_of(parts, machine.rooms),
+            shares=shares_of(parts, machine.rooms, owner.instances),
         )
         living = {each.uid for each in view.pods}
         why = overfull(handed_out([*self._slices.all(), true], living), machine.rooms)
@@ -248,6 +278,8 @@ class Desk:
     async def _settle_all(self, view: View) -> View:
         """Make the records true of all that the kubelet gave other cards; what can't be stays as it is."""
         for who, resource, ids in view.astray():
+            if self._machine().mig & (cards_of(ids) + wanted_cards(who.claim)).keys():
+                continue  # instances stay where they were made
             rewrites = view.settled(who, resource, ids, self._slices.all(), self._machine().rooms)
             if isinstance(rewrites, str):
                 self._log.warning("has other cards than its record says", pod=who.pod.key, why=rewrites)
@@ -265,9 +297,14 @@ class Desk:
                 self._log.info("record made true", pod=each.placed.pod.key)
         return view.rewritten(rewrites)
 
+    def _made_for(self, pod: Pod) -> list[Instance]:
+        """Instances that *pod* has for certain."""
+        owners = (each for each in self._slices.all() if each.confirmed and each.pod_uid == pod.uid)
+        return [made for owner in owners for made in owner.instances]
+
     async def _mark(self, view: View) -> None:
         for placed in view.placed:
             try:
-                await mark(self._server, placed, view.served(placed))
+                await mark(self._server, placed, view.served(placed), self._made_for(placed.pod))
             except ServerError as error:
                 self._log.warning("not marked for now", pod=placed.pod.key, error=str(error))

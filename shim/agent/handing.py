@@ -12,7 +12,9 @@ from volcano_py.shim.agent.answers import Host
 from volcano_py.shim.agent.books import Held, Room
 from volcano_py.shim.agent.exchange import moved
 from volcano_py.shim.agent.identify import Waiting, card_of, cards_of, ids_of, wanted_cards
-from volcano_py.shim.agent.pods import INIT, Claim, Pod
+from volcano_py.shim.agent.instances import INSTANCES, Instance, Wish, wishes
+from volcano_py.shim.agent.migdriver import MigDriver
+from volcano_py.shim.agent.pods import INIT, Claim, Pod, RecordError
 from volcano_py.shim.agent.region import DeviceLimit
 from volcano_py.shim.agent.slices import Owner, Share
 from volcano_py.shim.agent.view import View
@@ -30,12 +32,14 @@ class Machine:
         rooms: what each card has to hand out.
         mig: cards that are cut by the hardware.
         library: name of the quota library's file.
+        cutter: makes and ends instances.
     """
 
     host: Host
     rooms: Mapping[str, Room]
     mig: frozenset[str]
     library: str
+    cutter: MigDriver
 
 
 def is_whole(parts: Sequence[Part], machine: Machine) -> bool:
@@ -44,6 +48,21 @@ def is_whole(parts: Sequence[Part], machine: Machine) -> bool:
         part.card in machine.mig or (_is_all_memory(part, machine) and part.cores in (0, _WHOLE_CORES))
         for part in parts
     )
+
+
+def wishes_of(pod: Pod, claim: Claim, machine: Machine) -> list[Wish]:
+    """The instances that *claim* of *pod* wants, one for each part; [] where its cards are not cut.
+
+    Raises ``RecordError`` where a cut card is among them and its instance is not named.
+    """
+    if not any(part.card in machine.mig for part in claim.parts):
+        return []
+    named = wishes(pod)
+    found = [named.get((claim.segment, at)) for at in range(len(claim.parts))]
+    for part, wish in zip(claim.parts, found, strict=True):
+        if wish is None or wish.card != part.card:
+            raise RecordError(f"card {part.card} is in MIG mode, and {INSTANCES} names no instance of it")
+    return [wish for wish in found if wish is not None]
 
 
 def paired(
@@ -82,8 +101,16 @@ def parts_on(who: Waiting, cards: Counter[str]) -> tuple[Part, ...]:
     return next(claim.parts for claim in after.claims if claim.container == who.claim.container)
 
 
-def shares_of(parts: Sequence[Part], rooms: Mapping[str, Room]) -> tuple[Share, ...]:
-    """*parts* by card, with a limit each: no limit of memory is all that the card has."""
+def shares_of(
+    parts: Sequence[Part], rooms: Mapping[str, Room], instances: Sequence[Instance] = ()
+) -> tuple[Share, ...]:
+    """*parts* by card, with a limit each: no limit of memory is all that the card has.
+
+    Where *instances* were made, they are what is held, one for each part.
+    """
+    if instances:
+        pairs = zip(instances, parts, strict=True)
+        return tuple(Share(made.uuid, part.memory_mib, part.cores) for made, part in pairs)
     by_card: dict[str, Share] = {}
     for part in parts:
         room = rooms.get(part.card)
@@ -106,7 +133,8 @@ def handed_out(owners: Iterable[Owner], living: set[str]) -> list[Held]:
     last = {(o.pod_uid, o.container): o for o in owners if o.confirmed and o.pod_uid in living}
     by_pod: dict[str, list[tuple[str, list[Part]]]] = {}
     for owner in sorted(last.values(), key=lambda each: each.sequence):
-        parts = [Part(s.uuid, "", s.memory_mib, s.cores) for s in owner.shares]
+        card = {each.uuid: each.card for each in owner.instances}
+        parts = [Part(card.get(s.uuid, s.uuid), "", s.memory_mib, s.cores) for s in owner.shares]
         by_pod.setdefault(owner.pod_uid, []).append((owner.role, parts))
     return list(by_pod.values())
 

@@ -86,7 +86,7 @@ class Driver:
 
     def open(self) -> None:
         """Load the library and begin; may be called again after a failure. Raises ``DriverError``."""
-        with _asking("NVML to begin"):
+        with asking("NVML to begin"):
             if self._library and pynvml.nvmlLib is None:
                 pynvml.nvmlLib = ctypes.CDLL(self._library)
             pynvml.nvmlInit()
@@ -94,7 +94,7 @@ class Driver:
     def close(self) -> None:
         """End what :meth:`open` began."""
         self._events = None
-        with _asking("NVML to end"):
+        with asking("NVML to end"):
             pynvml.nvmlShutdown()
 
     def cards(self) -> tuple[tuple[Card, ...], tuple[str, ...]]:
@@ -102,7 +102,7 @@ class Driver:
 
         Raises ``DriverError`` where not even their number is told.
         """
-        with _asking("the number of cards"):
+        with asking("the number of cards"):
             count = pynvml.nvmlDeviceGetCount()
         found, faults = [], []
         for at in range(count):
@@ -115,7 +115,7 @@ class Driver:
     def trouble(self, uuid: str) -> str:
         """What is wrong with the card *uuid*, as far as it can be asked; "" where it answers well."""
         try:
-            with _asking(f"card {uuid} for its memory"):
+            with asking(f"card {uuid} for its memory"):
                 pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByUUID(uuid))
         except DriverError as error:
             return str(error)
@@ -142,7 +142,7 @@ class Driver:
         if self._events is None:
             self._events = self._listen(uuids)
         try:
-            with _asking("for events"):
+            with asking("for events"):
                 data = pynvml.nvmlEventSetWait_v2(self._events, timeout_ms)
                 return Event(_uuid_or_nothing(data.device), int(data.eventData))
         except DriverError as error:
@@ -156,12 +156,12 @@ class Driver:
 
     def _listen(self, uuids: Sequence[str]) -> Any:
         kinds = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeDoubleBitEccError
-        with _asking("for a set of events"):
+        with asking("for a set of events"):
             events = pynvml.nvmlEventSetCreate()
         heard = 0
         for uuid in uuids:
             try:
-                with _asking(f"card {uuid} to tell its events"):
+                with asking(f"card {uuid} to tell its events"):
                     handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
                     able = pynvml.nvmlDeviceGetSupportedEventTypes(handle)
                     pynvml.nvmlDeviceRegisterEvents(handle, kinds & able, events)
@@ -173,7 +173,7 @@ class Driver:
         return events
 
     def _card(self, at: int) -> Card:
-        with _asking(f"card number {at}"):
+        with asking(f"card number {at}"):
             handle = pynvml.nvmlDeviceGetHandleByIndex(at)
             bus_id = _bus_id(pynvml.nvmlDeviceGetPciInfo(handle))
             return Card(
@@ -198,7 +198,7 @@ class Driver:
 
     def _closeness(self, one: Card, other: Card) -> int:
         try:
-            with _asking(f"the way from {one.uuid} to {other.uuid}"):
+            with asking(f"the way from {one.uuid} to {other.uuid}"):
                 a, b = (pynvml.nvmlDeviceGetHandleByUUID(card.uuid) for card in (one, other))
                 return CLOSENESS.get(pynvml.nvmlDeviceGetTopologyCommonAncestor(a, b), 0)
         except DriverError:
@@ -209,7 +209,7 @@ class Driver:
         ends = []
         for link in range(LINKS):
             try:
-                with _asking(f"link {link} of {card.uuid}"):
+                with asking(f"link {link} of {card.uuid}"):
                     handle = pynvml.nvmlDeviceGetHandleByUUID(card.uuid)
                     if not pynvml.nvmlDeviceGetNvLinkState(handle, link):
                         continue
@@ -259,7 +259,7 @@ def _text(value: Any) -> str:
 
 
 @contextmanager
-def _asking(what: str) -> Iterator[None]:
+def asking(what: str) -> Iterator[None]:
     """Turns whatever the binding raises into a ``DriverError`` that says *what* was asked."""
     try:
         yield

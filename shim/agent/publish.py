@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 import structlog
 
 from volcano_py.crds.cards.errors import WireError
-from volcano_py.crds.cards.register import CardReport, decode_hami, encode_hami, encode_volcano
+from volcano_py.crds.cards.register import CardReport, MigProfile, decode_hami, encode_hami, encode_volcano
 from volcano_py.crds.cards.scores import Scores, encode_scores
 from volcano_py.shim.agent.nvml import Card
 from volcano_py.shim.agent.server import Server, ServerError
@@ -47,23 +48,37 @@ class Cut:
     memory_scaling: float
 
     def memory_mib(self, card: Card) -> int:
-        """What *card* has to hand out."""
-        return int(card.memory_mib * self.memory_scaling)
+        """What *card* has to hand out; hardware cuts no more than there is."""
+        return card.memory_mib if card.mig else int(card.memory_mib * self.memory_scaling)
+
+    def shares(self, card: Card, profiles: Sequence[MigProfile]) -> int:
+        """How many may hold a share of *card*: in MIG mode, as many as its smallest profile has places."""
+        places = [len(profile.placements) for profile in profiles]
+        return max(places, default=1) if card.mig else self.slots
 
 
-def reports(cards: Sequence[Card], unwell: Collection[str], cut: Cut) -> tuple[CardReport, ...]:
-    """*cards* as they are published; those that are *unwell* take no new slices."""
+def reports(
+    cards: Sequence[Card],
+    unwell: Collection[str],
+    cut: Cut,
+    profiles: Mapping[str, tuple[MigProfile, ...]] = MappingProxyType({}),
+) -> tuple[CardReport, ...]:
+    """*cards* as they are published; those that are *unwell* take no new slices.
+
+    *profiles* are what cards in MIG mode can be cut into.
+    """
     return tuple(
         CardReport(
             uuid=card.uuid,
             index=card.minor,
-            slots=cut.slots,
+            slots=cut.shares(card, profiles.get(card.uuid, ())),
             memory_mib=cut.memory_mib(card),
             cores=_WHOLE,
             type=_model(card.name),
             numa=card.numa,
             mode="mig" if card.mig else "hami-core",
             healthy=card.uuid not in unwell,
+            mig=profiles.get(card.uuid, ()),
         )
         for card in cards
     )

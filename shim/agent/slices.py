@@ -17,6 +17,8 @@ from typing import Final
 
 import msgspec
 
+from volcano_py.shim.agent.instances import Instance
+
 __all__ = ["CACHE", "OWNER", "REGION", "Owner", "Share", "Slices", "read_owner", "write_file"]
 
 OWNER: Final = "owner.json"
@@ -55,6 +57,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
         role: ``app``, ``sidecar`` or ``init``.
         priority: among those who share a card; lower goes first.
         shares: what it holds.
+        instances: MIG instances that were made for it.
     """
 
     id: str
@@ -71,6 +74,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     role: str = "app"
     priority: int = 1
     shares: tuple[Share, ...] = ()
+    instances: tuple[Instance, ...] = ()
 
 
 _read: Final = msgspec.json.Decoder(Owner).decode

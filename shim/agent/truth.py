@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from volcano_py.shim.agent.exchange import Rewrite
 from volcano_py.shim.agent.identify import Placed
+from volcano_py.shim.agent.instances import INSTANCES, Instance, with_identities
 from volcano_py.shim.agent.pods import Pod, Record, marks
 from volcano_py.shim.agent.server import JSON_PATCH, Server
 
@@ -36,12 +37,16 @@ async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterabl
         await server.patch(pod_path(each.placed.pod), _patch(each, done), JSON_PATCH)
 
 
-async def mark(server: Server, placed: Placed, served: Iterable[str]) -> bool:
-    """Say on the pod which containers have their cards; whether anything had to be said.
+async def mark(server: Server, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()) -> bool:
+    """Say on the pod which containers have their cards, and its instances; whether anything had to be said.
 
     Raises ``ServerError``.
     """
-    wanted = marks(placed.record, placed.pod.metadata.annotations, served)
+    notes = placed.pod.metadata.annotations
+    wanted = marks(placed.record, notes, served)
+    if made and INSTANCES in notes:
+        told = with_identities(notes[INSTANCES], made)
+        wanted |= {INSTANCES: told} if told != notes[INSTANCES] else {}
     if wanted:
         change = {"metadata": {"uid": placed.pod.uid, "annotations": wanted}}
         await server.patch(pod_path(placed.pod), change)

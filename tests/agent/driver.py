@@ -5,7 +5,13 @@ from __future__ import annotations
 import queue
 from collections.abc import Sequence
 
+from volcano_py.crds.cards.register import MigProfile
+from volcano_py.shim.agent.instances import Instance, Wish
+from volcano_py.shim.agent.migdriver import MigDriver
 from volcano_py.shim.agent.nvml import Card, Driver, DriverError, Event
+
+SMALL = MigProfile("1g.2gb", 2048, 15, 1, tuple((start, 1) for start in range(7)))
+LARGE = MigProfile("3g.8gb", 8192, 43, 4, ((0, 4), (4, 4)))
 
 
 def card(number: int, memory_mib: int = 16384, *, mig: bool = False) -> Card:
@@ -54,3 +60,44 @@ class PretendDriver(Driver):
     def _ask(self) -> None:
         if self.fault:
             raise DriverError(self.fault)
+
+
+class PretendCutter(MigDriver):
+    """Instances without hardware: they exclude each other by place.
+
+    Attributes:
+        there: what was made and not ended.
+        busy: instances that can't be ended, by UUID.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.there: list[Instance] = []
+        self.busy: set[str] = set()
+        self._made = 0
+
+    def profiles(self, card: str) -> tuple[MigProfile, ...]:
+        return SMALL, LARGE
+
+    def make(self, wish: Wish, minor: int) -> Instance:
+        for each in self.there:
+            if each.wish == wish:
+                return each
+            if each.card == wish.card and _overlap(each.wish, wish):
+                raise DriverError(f"asked card {wish.card} for a {wish.profile}: Insufficient Resources")
+        self._made += 1
+        nodes = (f"/dev/nvidia-caps/nvidia-cap{self._made}",)
+        made = Instance(
+            f"MIG-{self._made}", wish.card, wish.profile, wish.start, wish.size, self._made, 0, nodes
+        )
+        self.there.append(made)
+        return made
+
+    def end(self, instance: Instance) -> None:
+        if instance.uuid in self.busy:
+            raise DriverError(f"asked to end {instance.uuid}: In use by another client")
+        self.there.remove(instance)
+
+
+def _overlap(one: Wish, other: Wish) -> bool:
+    return one.start < other.start + other.size and other.start < one.start + one.size

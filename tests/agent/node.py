@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from tests.agent.driver import PretendDriver, card
+from tests.agent.driver import PretendCutter, PretendDriver, card
 from tests.agent.kubelet import Admitted, Kubelet
 from volcano_py.crds.cards import records
 from volcano_py.crds.cards.records import Keys, Part
@@ -41,13 +41,14 @@ class NodeUnderTest:
 
     def __init__(self, api: Server, kubelet: Kubelet, driver: PretendDriver, options: Options) -> None:
         self.api, self.kubelet, self.driver, self.options = api, kubelet, driver, options
+        self.cutter = PretendCutter()
         self.agent: Agent
         self._running: asyncio.Task[None] | None = None
         self._pods = 0
 
     async def start(self) -> None:
         """Start the agent; returns when the kubelet knows its devices."""
-        self.agent = Agent(self.options, self.api, self.driver)
+        self.agent = Agent(self.options, self.api, self.driver, self.cutter)
         self._running = asyncio.ensure_future(self.agent.run())
         await self.kubelet.until_registered(*self.options.resources)
 

@@ -330,3 +330,13 @@ def cards(ids: list[str]) -> list[str]:
 def mount(answer: ContainerAllocateResponse, ending: str) -> str:
     """The host's side of a mount."""
     return next(each.host_path for each in answer.mounts if each.container_path.endswith(ending))
+
+
+def test_no_limit_of_memory_is_all_of_the_card_and_never_zero(tmp_path: Path) -> None:
+    async def case() -> None:
+        async with node(tmp_path) as n1:
+            admitted = await n1.run(await n1.sliced("a", part("GPU-0", 0, 50)))
+            assert n1.region(admitted).devices[0].limit_bytes == 16384 * MIB
+            assert admitted.answers["main"].envs["CUDA_DEVICE_MEMORY_LIMIT_0"] == "16384m"
+
+    asyncio.run(case())

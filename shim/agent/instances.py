@@ -1,0 +1,107 @@
+"""MIG instances: where a pod's record wants them, and what was made of that.
+
+A scheduler of HAMi's family names the profile and the place of each instance; the agent makes it when the
+container is allocated, writes its identity beside, and ends it with the slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from volcano_py.shim.agent.pods import Pod, RecordError
+
+INSTANCES: Final = "hami.io/vgpu-mig-allocations"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """An instance as a record wants it.
+
+    Attributes:
+        profile: ``1g.10gb``.
+        start, size: which memory slices of the card.
+    """
+
+    card: str
+    profile: str
+    start: int
+    size: int
+
+
+class Instance(msgspec.Struct, frozen=True):
+    """An instance that was made.
+
+    Attributes:
+        uuid: ``MIG-...``.
+        card, profile, start, size: as they were wished.
+        gpu_instance, compute_instance: the driver's numbers.
+        nodes: device nodes that it takes to use it, besides the card's.
+    """
+
+    uuid: str
+    card: str
+    profile: str
+    start: int
+    size: int
+    gpu_instance: int
+    compute_instance: int
+    nodes: tuple[str, ...] = ()
+
+    @property
+    def wish(self) -> Wish:
+        """What it was made for."""
+        return Wish(self.card, self.profile, self.start, self.size)
+
+
+class _Placement(msgspec.Struct, frozen=True):
+    start: int = 0
+    size: int = 0
+
+
+class _Entry(msgspec.Struct, frozen=True, rename="camel"):
+    container_index: int = 0
+    device_index: int = 0
+    card: str = msgspec.field(default="", name="gpuUUID")
+    profile: str = ""
+    placement: _Placement = _Placement()
+
+
+_read: Final = msgspec.json.Decoder(list[_Entry]).decode
+
+Places = Mapping[tuple[int, int], Wish]
+"""By segment of the record and place in it."""
+
+
+def wishes(pod: Pod) -> Places:
+    """The instances that *pod*'s record wants; raises ``RecordError``."""
+    text = pod.metadata.annotations.get(INSTANCES)
+    if not text:
+        return {}
+    try:
+        entries = _read(text)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise RecordError(f"{INSTANCES}: {error}") from error
+    return {
+        (each.container_index, each.device_index): Wish(
+            each.card, each.profile, each.placement.start, each.placement.size
+        )
+        for each in entries
+    }
+
+
+def with_identities(text: str, made: Iterable[Instance]) -> str:
+    """*text*, a pod's list of instances, with the identities of those that were *made*."""
+    by_wish = {each.wish: each for each in made}
+    entries: list[dict[str, Any]] = msgspec.json.decode(text)
+    for entry, each in zip(entries, _read(text), strict=True):
+        wish = Wish(each.card, each.profile, each.placement.start, each.placement.size)
+        found = by_wish.get(wish)
+        if found is not None:
+            entry["migUUID"] = found.uuid
+            entry["gpuInstanceID"] = found.gpu_instance
+            entry["computeInstanceID"] = found.compute_instance
+    return msgspec.json.encode(entries).decode()
