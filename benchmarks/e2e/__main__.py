@@ -15,7 +15,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.e2e import binds, latency, start
+from benchmarks.e2e import binds, latency, listing, start
 from benchmarks.e2e.measuring import create
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e import objects, programs
@@ -26,6 +26,7 @@ PARTS: Final[Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]] = {
     "binds": binds.measure,
     "latency": latency.measure,
     "start": start.measure,
+    "list": listing.measure,
 }
 FLAGS: Final = [
     # Pods need no token here, and nodes no controller that takes their first taint away.
@@ -82,6 +83,10 @@ def rows(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "  peak memory", f"{part['peak_mib']:.0f} MiB", "under 1,024 MiB"
         changes = f"{part['changes_per_s']:.0f} changes a second, {part['cycles']:.0f} cycles"
         yield f"  idle, {changes}", f"{100 * part['idle_core']:.2f} % of a core", "under 2 %"
+    if part := found.get("list"):
+        yield f"list of {part['pods']:,} pods", f"{part['list_s']:.1f} s", "no minutes"
+        yield "  CPU", f"{part['list_cpu_s']:.1f} s", ""
+        yield "  peak memory", f"{part['list_peak_mib']:.0f} MiB", "no gigabytes"
 
 
 def main() -> None:

@@ -93,7 +93,7 @@ async def _scheduler(plane: ControlPlane, place: Path) -> tuple[float, float, fl
                 if done and not first:
                     first, before, start_cpu = time.monotonic(), _server_cpu(plane), cpu_s(pid)
                 # Reading the figures costs the scheduler about 2 ms: seldom in the middle.
-                await asyncio.sleep(0.2 if 0 < done < PODS - 400 else 0.03)
+                await asyncio.sleep(0.5 if 0 < done < PODS - 1200 else 0.05)
             wall = time.monotonic() - first
             return wall, cpu_s(pid) - start_cpu, _server_cpu(plane) - before, memory_mib(pid)
 
