@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from volcano_py.cli.lazy import NearMissGroup
-from volcano_py.cli.vcctl.card_view import Look, node_cards, picture
+from volcano_py.cli.vcctl.card_view import Look, node_cards, picture, with_figures
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import CONNECTION, ONE, Flags, with_flags
 from volcano_py.cli.vcctl.live_config import SchedulerConf
+from volcano_py.cli.vcctl.measured import PrometheusUrl, measured
 from volcano_py.cli.vcctl.snapshot import snapshot
 from volcano_py.cli.vcctl.tables import out, print_data, say
 
@@ -27,11 +28,13 @@ def card(
     flags: Flags,
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node.")],
     by: Annotated[By, typer.Option("--by", help="What has a colour of its own.")] = By.pod,
+    prometheus: PrometheusUrl = None,
     scheduler_conf: SchedulerConf = None,
 ) -> None:
     """Draw the cards of a node: memory and cores of each, who holds which part, and what is free.
 
-    Colours become letters where the output is no terminal.
+    Parts are what was handed out; what is really in use a Prometheus may tell. Colours become letters where
+    the output is no terminal.
 
     vcctl-py card n0
 
@@ -43,7 +46,8 @@ def card(
     async def work(cluster: Cluster) -> None:
         await cluster.get("Node", node)  # says which there are, if this one isn't
         state = (await snapshot(cluster, scheduler_conf)).engine.state
-        cards = node_cards(state, node) if node in state.nodes.index else []
+        figures = await measured(prometheus)
+        cards = with_figures(node_cards(state, node) if node in state.nodes.index else [], figures)
         if print_data(flags, {"node": node, "cards": cards}):
             return
         if not cards:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from volcano_py.cli.vcctl.measured import Measured
 from volcano_py.cli.vcctl.tables import STYLES
 from volcano_py.scheduler.model.cards import CardHold, CardSpec
 from volcano_py.scheduler.model.cluster import ClusterState
@@ -101,6 +102,21 @@ def _holder(state: ClusterState, task: int, hold: CardHold, containers: list[str
     }
 
 
+def with_figures(cards: Sequence[Data], figures: Measured) -> list[Data]:
+    """*cards* with what is really in use of each, and by each pod."""
+    return [
+        {
+            **card,
+            **figures.of_card(card["uuid"]),
+            "pods": [
+                {**pod, **figures.of_pod((pod["namespace"], pod["pod"], card["uuid"]))}
+                for pod in card["pods"]
+            ],
+        }
+        for card in cards
+    ]
+
+
 # -- drawn --------------------------------------------------------------------------------------
 
 
@@ -147,7 +163,8 @@ def _bars(card: Data, look: Look, names: Mapping[str, int]) -> Iterator[Text]:
         line = Text(f"  {label:<7}")
         line.append_text(bar(parts, card[key], look))
         line.append(f"  {card[used]}/{card[key]} {unit}")
-        yield line
+        in_use = card.get(f"inUse{key[0].upper()}{key[1:]}")
+        yield line if in_use is None else line.append(f", {in_use} {unit} in use")
 
 
 def bar(parts: Sequence[tuple[int, int]], whole: int, look: Look, width: int = WIDTH) -> Text:
@@ -197,7 +214,15 @@ def _legend(pod: Data, look: Look, names: Mapping[str, int]) -> Text:
         f" {pod['namespace']}/{pod['pod']}" + (f" ({where})" if where else ""),
         f"  {pod['memoryMiB']} MiB  {pod['cores']} %{shares}{queue}  ",
         (pod["status"], STYLES.get(pod["status"], "")),
+        *(("  in use ", in_use(pod)) if "inUseMemoryMiB" in pod else ()),
     )
+
+
+def in_use(thing: Data) -> Text:
+    """What is measured to be in use of a card or part; more than there is of it in red."""
+    held = thing["inUseMemoryMiB"]
+    share = f", {thing['inUseCores']} %" if "inUseCores" in thing else ""
+    return Text(f"{held} MiB{share}", "red" if held > thing["memoryMiB"] else "dim")
 
 
 def _free(card: Data, look: Look) -> Text:

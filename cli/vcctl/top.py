@@ -11,9 +11,11 @@ from rich.text import Text
 from volcano_py.cli.card_lines import amount, lines
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.queue_bars import ASCII, BLOCKS, queue_table, usage_bar
+from volcano_py.cli.vcctl.card_view import in_use
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import DRAWN, Flags, verb
 from volcano_py.cli.vcctl.live_config import SchedulerConf
+from volcano_py.cli.vcctl.measured import PrometheusUrl, measured
 from volcano_py.cli.vcctl.snapshot import snapshot
 from volcano_py.cli.vcctl.tables import Column, drawn, out, print_data, print_rows, say, table
 from volcano_py.crds.quantity import format_base, units_per_one
@@ -71,17 +73,23 @@ def top_nodes(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
 
 
 @verb(app, "cards", *DRAWN)
-def top_cards(flags: Flags, scheduler_conf: SchedulerConf = None) -> None:
+def top_cards(flags: Flags, prometheus: PrometheusUrl = None, scheduler_conf: SchedulerConf = None) -> None:
     """What is taken of every card: memory, cores, and how many pods share it.
 
+    With a Prometheus also what is really in use, as the node agents see it.
+
     vcctl-py top cards
+
+    vcctl-py top cards --prometheus http://prometheus:9090
     """
 
     async def draw(cluster: Cluster) -> None:
         seen = await snapshot(cluster, scheduler_conf)
-        cards = card_usage(seen.engine.state)
+        figures = await measured(prometheus)
+        cards = [{**card, **figures.of_card(card["uuid"])} for card in card_usage(seen.engine.state)]
         if not print_data(flags, {"cards": cards}):
-            _print(flags, CARDS, cards, "No node reports cards.")
+            columns = CARDS if prometheus is None else (*CARDS, IN_USE)
+            _print(flags, columns, cards, "No node reports cards.")
 
     run(flags, lambda cluster: drawn(cluster, draw))
 
@@ -185,6 +193,10 @@ def card_usage(state: ClusterState) -> list[Data]:
     return told
 
 
+def _in_use(card: Data) -> Text:
+    return in_use(card) if "inUseMemoryMiB" in card else Text("not known", "dim")
+
+
 def _bar(card: Data) -> str:
     signs = ASCII if out().options.ascii_only else BLOCKS
     return usage_bar(card["usedMemoryMiB"], 0, card["memoryMiB"], signs)
@@ -201,3 +213,4 @@ CARDS: Final = (
     Column("Health", lambda card: "Healthy" if card["healthy"] else Text("Unhealthy", "red")),
     Column("UUID", lambda card: card["uuid"], wide=True),
 )
+IN_USE: Final = Column("In use", _in_use)
