@@ -18,6 +18,7 @@ from volcano_py.shim.agent.cgroup.files import Timing, processes
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup, Layout
 from volcano_py.shim.agent.cgroup.tree import Tree, find_tree
 
+_SYS_ADMIN: Final = 21
 WAIT_S: Final = 60.0
 """Deadline of every wait; passes at once on an idle machine."""
 REAL: Final = Timing(time.monotonic, time.sleep)
@@ -35,10 +36,18 @@ def mounted(kind: str, option: str = "") -> Path | None:
     return None
 
 
+def is_host_root() -> bool:
+    """Whether we may do to cgroups what an agent may: root of a user namespace may not."""
+    everybody = Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]
+    status = Path("/proc/self/status").read_text().splitlines()
+    able = next(int(line.split()[1], 16) for line in status if line.startswith("CapEff:"))
+    return os.geteuid() == 0 and everybody and bool(able >> _SYS_ADMIN & 1)
+
+
 def root_of(version: int) -> tuple[Path | None, str]:
     """The folder that a ``Tree`` of *version* starts at on this machine, or why there is none."""
-    if os.geteuid() != 0:
-        return None, "making cgroups takes root"
+    if not is_host_root():
+        return None, "making cgroups takes root of the host, with CAP_SYS_ADMIN"
     if version == 2:
         unified = mounted("cgroup2")
         return unified, "" if unified else "no cgroup v2 is mounted for writing"

@@ -71,6 +71,7 @@ NO_CONTAINERS = {
     "a user's service": f"/system.slice/mine.service/kubepods-pod{SLICED}.slice:cri-containerd:{ID}",
     "not from the host's root": f"/../../kubepods/pod{UID}/{ID}",
     "leaving and coming back": f"/kubepods/../kubepods/pod{UID}/{ID}",
+    "a way out of it again": f"/kubepods/pod{UID}/{ID}/../{OTHER_ID}",
     "no UID": f"/kubepods/podhello/{ID}",
     "a short id": f"/kubepods/pod{UID}/9f9f",
     "capital letters": f"/kubepods/pod{UID.upper()}/{ID}",
