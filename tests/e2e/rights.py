@@ -105,6 +105,12 @@ class Account:
         reasons = {each.reason.partition(" of ")[2].partition(" to ")[0] for each in self.asked()}
         return reasons - {""}
 
+    def assert_all_is_granted_and_used(self) -> None:
+        """It was refused nothing, and there is nothing in its files that it did not use."""
+        assert self.refused() == set()
+        assert self.used() == self.granted()
+        assert self.allowed_by() == self.role_names()
+
     def role_names(self) -> set[str]:
         """The roles in the files, in the server's words."""
         return {f'{role["kind"]} "{role["metadata"]["name"]}"' for role in self.roles()}

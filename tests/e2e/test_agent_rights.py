@@ -24,9 +24,7 @@ def test_the_agent_needs_what_it_is_granted_and_nothing_more(cluster: Cluster, t
     account = Account(cluster, NAME, *FILES)
     with card_node(cluster, tmp_path) as node:
         live_a_life(node, account)
-    assert account.refused() == set()
-    assert account.used() == account.granted()
-    assert account.allowed_by() == account.role_names()
+    account.assert_all_is_granted_and_used()
 
 
 @pytest.mark.long

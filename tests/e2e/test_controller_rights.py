@@ -27,9 +27,7 @@ FILES = ("controller.yaml",)
 def test_the_controllers_need_what_they_are_granted_and_nothing_more(cluster: Cluster) -> None:
     account = Account(cluster, NAME, *FILES)
     live_a_life(cluster, account)
-    assert account.refused() == set()
-    assert account.used() == account.granted()
-    assert account.allowed_by() == account.role_names()
+    account.assert_all_is_granted_and_used()
 
 
 @pytest.mark.long

@@ -63,6 +63,8 @@ def test_one_command_installs_all_and_a_pod_is_scheduled(
     assert first.count(" created\n") == len(first.splitlines()) - known
     again = kubectl("apply", "-k", str(DEPLOY))
     assert again.count(" unchanged\n") + again.count(" configured\n") == len(first.splitlines())
+    agent = kubectl("apply", "-f", str(DEPLOY / "agent.yaml"))
+    assert agent.count(" created\n") == len(agent.splitlines()) > 0
     kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     name = "volcano-scheduler.conf"
     stored = kubectl("get", "cm", "-n", "volcano-system", "volcano-py-scheduler", "-o", "yaml")

@@ -27,9 +27,7 @@ AMOUNT = {"storage": "1Gi"}
 def test_the_scheduler_needs_what_it_is_granted_and_nothing_more(cluster: Cluster) -> None:
     account = Account(cluster, NAME, *FILES)
     live_a_life(cluster, account)
-    assert account.refused() == set()
-    assert account.used() == account.granted()
-    assert account.allowed_by() == account.role_names()
+    account.assert_all_is_granted_and_used()
 
 
 @pytest.mark.long
