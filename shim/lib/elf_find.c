@@ -54,33 +54,6 @@ static struct tables read_tables(const struct link_map *object) {
 	return tables;
 }
 
-/* How many symbols there are, by the last chain of the GNU hash table. */
-static uint32_t gnu_count(const uint32_t *table) {
-	const uint32_t bucket_count = table[0];
-	const uint32_t first = table[1];
-	const uint32_t bloom_words = table[2];
-	const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	const uint32_t *chains = buckets + bucket_count;
-	uint32_t last = 0;
-	for (uint32_t i = 0; i < bucket_count; i++) {
-		last = buckets[i] > last ? buckets[i] : last;
-	}
-	if (last < first) {
-		return first;
-	}
-	while ((chains[last - first] & 1) == 0) {
-		last++;
-	}
-	return last + 1;
-}
-
-static uint32_t count_symbols(const struct tables *tables) {
-	if (tables->hash != NULL) {
-		return tables->hash[1];
-	}
-	return tables->gnu_hash != NULL ? gnu_count(tables->gnu_hash) : 0;
-}
-
 /* strcmp of libc may be a sanitizer's, and lookups run before it is ready. */
 static bool is_same(const char *one, const char *other) {
 	while (*one != 0 && *one == *other) {
@@ -90,20 +63,66 @@ static bool is_same(const char *one, const char *other) {
 	return *one == *other;
 }
 
+static uint32_t gnu_hash_of(const char *name) {
+	uint32_t hash = 5381;
+	for (; *name != 0; name++) {
+		hash = hash * 33 + (uint8_t)*name;
+	}
+	return hash;
+}
+
+static bool is_function(const struct tables *tables, uint32_t i, const char *name) {
+	const ElfW(Sym) *symbol = &tables->symbols[i];
+	return (symbol->st_info & 15) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+	       is_same(tables->strings + symbol->st_name, name);
+}
+
+/* The place of a function in the symbol table, by the GNU hash table; 0 if it isn't there. */
+static uint32_t find_gnu(const struct tables *tables, const char *name) {
+	const uint32_t *table = tables->gnu_hash;
+	const uint32_t bucket_count = table[0];
+	const uint32_t first = table[1];
+	const uint32_t bloom_words = table[2];
+	const uint32_t *buckets = table + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chains = buckets + bucket_count;
+	const uint32_t hash = gnu_hash_of(name);
+	uint32_t i = bucket_count != 0 ? buckets[hash % bucket_count] : 0;
+	if (i < first) {
+		return 0;
+	}
+	for (;; i++) {
+		const uint32_t found = chains[i - first];
+		if ((found | 1) == (hash | 1) && is_function(tables, i, name)) {
+			return i;
+		}
+		if ((found & 1) != 0) {
+			return 0;
+		}
+	}
+}
+
+/* The same in an object that has only the old hash table: its length is the number of symbols. */
+static uint32_t find_old(const struct tables *tables, const char *name) {
+	for (uint32_t i = 1; i < tables->hash[1]; i++) {
+		if (is_function(tables, i, name)) {
+			return i;
+		}
+	}
+	return 0;
+}
+
 static void *find_in(const struct link_map *object, const char *name) {
 	const struct tables tables = read_tables(object);
+	uint32_t i = 0;
 	if (tables.symbols == NULL || tables.strings == NULL) {
 		return NULL;
 	}
-	const uint32_t count = count_symbols(&tables);
-	for (uint32_t i = 0; i < count; i++) {
-		const ElfW(Sym) *symbol = &tables.symbols[i];
-		const bool is_function = (symbol->st_info & 15) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
-		if (is_function && is_same(tables.strings + symbol->st_name, name)) {
-			return (void *)(object->l_addr + symbol->st_value);
-		}
+	if (tables.gnu_hash != NULL) {
+		i = find_gnu(&tables, name);
+	} else if (tables.hash != NULL) {
+		i = find_old(&tables, name);
 	}
-	return NULL;
+	return i != 0 ? (void *)(object->l_addr + tables.symbols[i].st_value) : NULL;
 }
 
 void *elf_find(const char *name, const void *own) {

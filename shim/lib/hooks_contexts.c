@@ -53,7 +53,7 @@ static void end_context(uint64_t context, int card) {
 	charge_end_context(context);
 	if (card >= 0) {
 		pools_end_contexts(card);
-		overhead_look(card);
+		overhead_after_end(card);
 	}
 }
 

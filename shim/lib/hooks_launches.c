@@ -6,6 +6,7 @@
 #include "cores.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "streams.h"
 #include "timing.h"
 
 #define COARSE_NS UINT64_C(10000000)
@@ -25,9 +26,6 @@ static void note_time(int slot) {
 static int launch_card(void) {
 	return slice.region->header.device_count == 1 ? 0 : card_here();
 }
-
-/* Stream handles of the driver's own. */
-#define STREAM_PER_THREAD ((CUstream)2)
 
 /* Whether the launch is being timed. */
 static bool launch(uint64_t blocks, CUstream stream) {
@@ -54,11 +52,6 @@ static CUresult launched(bool timed, CUstream stream, CUresult result) {
 	return result;
 }
 
-/* The stream that NULL means to this variant of a function. */
-static CUstream meant(CUstream stream, bool per_thread) {
-	return stream == NULL && per_thread ? STREAM_PER_THREAD : stream;
-}
-
 static uint64_t blocks_of(unsigned int x, unsigned int y, unsigned int z) {
 	return (uint64_t)x * y * z;
 }
@@ -68,7 +61,7 @@ CUresult hook_cuLaunchKernel(fn_cuLaunchKernel real, CUfunction f, unsigned int 
 			     unsigned int blockDimY, unsigned int blockDimZ,
 			     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,
 			     void **extra) {
-	const CUstream stream = meant(hStream, real == DRIVER(cuLaunchKernel_ptsz));
+	const CUstream stream = stream_meant(hStream, real == DRIVER(cuLaunchKernel_ptsz));
 	const bool timed = launch(blocks_of(gridDimX, gridDimY, gridDimZ), stream);
 	return launched(timed, stream,
 			real(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
@@ -80,7 +73,7 @@ CUresult hook_cuLaunchKernelEx(fn_cuLaunchKernelEx real, const CUlaunchConfig *c
 	if (config == NULL) {
 		return real(config, f, kernelParams, extra);
 	}
-	const CUstream stream = meant(config->hStream, real == DRIVER(cuLaunchKernelEx_ptsz));
+	const CUstream stream = stream_meant(config->hStream, real == DRIVER(cuLaunchKernelEx_ptsz));
 	const bool timed =
 		launch(blocks_of(config->gridDimX, config->gridDimY, config->gridDimZ), stream);
 	return launched(timed, stream, real(config, f, kernelParams, extra));
@@ -92,7 +85,7 @@ CUresult hook_cuLaunchCooperativeKernel(fn_cuLaunchCooperativeKernel real, CUfun
 					unsigned int blockDimY, unsigned int blockDimZ,
 					unsigned int sharedMemBytes, CUstream hStream,
 					void **kernelParams) {
-	const CUstream stream = meant(hStream, real == DRIVER(cuLaunchCooperativeKernel_ptsz));
+	const CUstream stream = stream_meant(hStream, real == DRIVER(cuLaunchCooperativeKernel_ptsz));
 	const bool timed = launch(blocks_of(gridDimX, gridDimY, gridDimZ), stream);
 	return launched(timed, stream,
 			real(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
@@ -138,7 +131,7 @@ CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstr
 	if (!graph_books_begin(hGraphExec, &charge)) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	const CUstream stream = meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
+	const CUstream stream = stream_meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
 	const bool timed = launch(CORES_GRAPH_BLOCKS, stream);
 	const CUresult result = launched(timed, stream, real(hGraphExec, hStream));
 	graph_books_end(&charge);

@@ -9,6 +9,7 @@
 #include "pools.h"
 #include "quota.h"
 #include "slice.h"
+#include "streams.h"
 
 /* The pool took more than fits: the allocation goes back, and what the pool can spare. */
 static CUresult undo(CUmemoryPool pool, int card, CUdeviceptr address, CUstream stream,
@@ -77,8 +78,9 @@ static fn_cuMemFreeAsync free_of(bool per_thread) {
 
 CUresult hook_cuMemAllocAsync(fn_cuMemAllocAsync real, CUdeviceptr *dptr, size_t bytesize,
 			      CUstream hStream) {
+	const bool per_thread = real == DRIVER(cuMemAllocAsync_ptsz);
 	struct order order;
-	if (graphs_capture(hStream, bytesize)) {
+	if (graphs_capture(stream_meant(hStream, per_thread), bytesize)) {
 		return graphs_fit(card_here(), bytesize) ? real(dptr, bytesize, hStream)
 							 : CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -92,13 +94,14 @@ CUresult hook_cuMemAllocAsync(fn_cuMemAllocAsync real, CUdeviceptr *dptr, size_t
 			   result == CUDA_SUCCESS ? *dptr : 0);
 		return result;
 	}
-	return end(&order, result, dptr, hStream, free_of(real == DRIVER(cuMemAllocAsync_ptsz)));
+	return end(&order, result, dptr, hStream, free_of(per_thread));
 }
 
 CUresult hook_cuMemAllocFromPoolAsync(fn_cuMemAllocFromPoolAsync real, CUdeviceptr *dptr,
 				      size_t bytesize, CUmemoryPool pool, CUstream hStream) {
+	const bool per_thread = real == DRIVER(cuMemAllocFromPoolAsync_ptsz);
 	struct order order;
-	if (graphs_capture(hStream, bytesize)) {
+	if (graphs_capture(stream_meant(hStream, per_thread), bytesize)) {
 		return graphs_fit(card_here(), bytesize) ? real(dptr, bytesize, pool, hStream)
 							 : CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -106,8 +109,7 @@ CUresult hook_cuMemAllocFromPoolAsync(fn_cuMemAllocFromPoolAsync real, CUdevicep
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	const CUresult result = real(dptr, bytesize, pool, hStream);
-	return end(&order, result, dptr, hStream,
-		   free_of(real == DRIVER(cuMemAllocFromPoolAsync_ptsz)));
+	return end(&order, result, dptr, hStream, free_of(per_thread));
 }
 
 CUresult hook_cuMemFreeAsync(fn_cuMemFreeAsync real, CUdeviceptr dptr, CUstream hStream) {

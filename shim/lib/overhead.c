@@ -80,22 +80,22 @@ static uint64_t own_word(int card) {
 	return atomic_load(&slice.region->used[card][slice_slot()]);
 }
 
-/* What the process holds by NVML; false if that can't be told. */
-static bool held(struct process *process, int card, uint64_t *bytes) {
+/* What the process holds by NVML; false if that can't be told. Who isn't listed holds nothing only if
+ * a context has just *ended* and the books have nothing else: lists may be cut short. */
+static bool held(struct process *process, int card, bool ended, uint64_t *bytes) {
 	const nvmlProcessInfo_t *entry = nvml_find(&process->view, atomic_load(&own_slot()->host_pid));
 	if (entry != NULL) {
 		*bytes = entry->usedGpuMemory;
 		return *bytes != NVML_VALUE_NOT_AVAILABLE;
 	}
-	/* Not listed: it holds nothing, unless the books know better. */
 	*bytes = 0;
-	return (own_word(card) & REGION_BYTES_MASK) == atomic_load(&process->overhead[card]);
+	return ended && (own_word(card) & REGION_BYTES_MASK) == atomic_load(&process->overhead[card]);
 }
 
-static void settle(struct process *process, int card, uint64_t word) {
+static void settle(struct process *process, int card, bool ended, uint64_t word) {
 	uint64_t bytes;
 	const uint64_t before = atomic_load(&process->overhead[card]);
-	const bool told = held(process, card, &bytes);
+	const bool told = held(process, card, ended, &bytes);
 	if (!told || word != own_word(card) || word > REGION_BYTES_MASK) {
 		return;
 	}
@@ -105,7 +105,7 @@ static void settle(struct process *process, int card, uint64_t word) {
 	quota_move(card, before, after);
 }
 
-static void look(int card, bool has_before) {
+static void look(int card, bool has_before, bool ended) {
 	char uuid[64];
 	struct process *process = slice_process();
 	if (!is_usable(card)) {
@@ -118,23 +118,23 @@ static void look(int card, bool has_before) {
 		if (atomic_load(&own_slot()->host_pid) == 0) {
 			learn_host_pid(process, has_before);
 		}
-		settle(process, card, word);
+		settle(process, card, ended, word);
 	}
 	atomic_store(&process->overhead_due[card], clock_ns() + LOOK_EVERY_NS);
 	pthread_mutex_unlock(&process->overhead_lock);
 }
 
 void overhead_after_context(int card, int token) {
-	look(card, token >= 0);
+	look(card, token >= 0, false);
 	slot_unlock(token);
 }
 
-void overhead_look(int card) {
-	look(card, false);
+void overhead_after_end(int card) {
+	look(card, false, true);
 }
 
 void overhead_look_if_due(int card) {
 	if (is_usable(card) && clock_ns() >= atomic_load(&slice_process()->overhead_due[card])) {
-		look(card, false);
+		look(card, false, false);
 	}
 }

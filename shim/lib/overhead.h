@@ -7,10 +7,10 @@
 int overhead_before_context(int card);
 void overhead_after_context(int card, int token);
 
-/* Compares the books with NVML now. */
-void overhead_look(int card);
+/* Compares the books with NVML after a context ended. */
+void overhead_after_end(int card);
 
-/* The same if the last look is old; called now and then by allocations. */
+/* The same at any time, if the last look is old; called now and then by allocations. */
 void overhead_look_if_due(int card);
 
 #endif
