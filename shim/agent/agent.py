@@ -249,10 +249,13 @@ class Agent:
             self._log.info("slice removed", slice=owner.id, pod=f"{owner.namespace}/{owner.pod}")
 
     async def _tried(self, work: Callable[[], Coroutine[Any, Any, Any]], what: str) -> None:
+        """Whatever breaks one look ends no later one: the rest of the agent goes on."""
         try:
             await work()
         except (Denied, OSError) as error:
             self._log.warning(what, error=str(error))
+        except Exception:
+            self._log.exception(what)
 
     def _write_cdi(self) -> None:
         """Folders of CDI files may not outlive a boot; slices do."""

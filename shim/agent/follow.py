@@ -87,7 +87,7 @@ class Follower(Generic[T]):
     async def _list(self) -> tuple[dict[str, T], str]:
         answer = await self._server.read(self._path, {"fieldSelector": self._selector})
         listed = msgspec.json.decode(answer, type=_Listed)
-        found = [item for raw in listed.items if (item := self._read(raw)) is not None]
+        found = [item for raw in listed.items if (item := self.read(raw)) is not None]
         return {item.metadata.uid: item for item in found}, str(listed.metadata.get("resourceVersion", ""))
 
     async def _watch(self, version: str) -> None:
@@ -114,7 +114,7 @@ class Follower(Generic[T]):
             raise Refused(int(status.get("code", 500)), str(status.get("message", "the watch broke")))
         if event.type == "BOOKMARK":
             return str(msgspec.json.decode(event.object)["metadata"]["resourceVersion"])
-        item = self._read(event.object)
+        item = self.read(event.object)
         if item is None:
             return ""
         if event.type == "DELETED":
@@ -124,7 +124,8 @@ class Follower(Generic[T]):
         self._changed()
         return item.metadata.resource_version
 
-    def _read(self, raw: msgspec.Raw) -> T | None:
+    def read(self, raw: bytes | msgspec.Raw) -> T | None:
+        """*raw* as an object; None, and a line in the log, where it is none."""
         try:
             return self._decoder.decode(raw)
         except (msgspec.DecodeError, ValueError) as error:

@@ -94,10 +94,17 @@ def wishes(pod: Pod) -> Places:
 
 
 def with_identities(text: str, made: Iterable[Instance]) -> str:
-    """*text*, a pod's list of instances, with the identities of those that were *made*."""
+    """*text*, a pod's list of instances, with the identities of those that were *made*.
+
+    What is no list of instances stays as it is.
+    """
     by_wish = {each.wish: each for each in made}
-    entries: list[dict[str, Any]] = msgspec.json.decode(text)
-    for entry, each in zip(entries, _read(text), strict=True):
+    try:
+        entries: list[dict[str, Any]] = msgspec.json.decode(text)
+        read = _read(text)
+    except (msgspec.DecodeError, ValueError):
+        return text
+    for entry, each in zip(entries, read, strict=True):
         wish = Wish(each.card, each.profile, each.placement.start, each.placement.size)
         found = by_wish.get(wish)
         if found is not None:

@@ -88,11 +88,11 @@ class Kubelet:
         self._servers: list[grpc.aio.Server] = []
         self._salt = itertools.count(1)
 
-    async def start(self) -> None:
-        """Serve; what pods hold is known still, plugins are not."""
+    async def start(self, *, clears: bool = True) -> None:
+        """Serve; what pods hold is known still, plugins are not. A real one *clears* all sockets first."""
         for folder in (self.plugins, self.lists):
             folder.mkdir(parents=True, exist_ok=True)
-            for old in folder.glob("*.sock"):  # as a real one does at its start
+            for old in folder.glob("*.sock" if clears else "kubelet.sock"):
                 old.unlink()
         await self._serve(self.plugins / "kubelet.sock", {services.REGISTER: self._register})
         await self._serve(self.lists / "kubelet.sock", {services.LIST: self._list})

@@ -29,6 +29,18 @@ def test_a_restarted_kubelet_has_the_agent_again_within_seconds(tmp_path: Path) 
     asyncio.run(case())
 
 
+def test_a_kubelet_is_known_by_its_own_socket(tmp_path: Path) -> None:
+    """It comes back without having removed ours."""
+
+    async def case() -> None:
+        async with node(tmp_path) as n1:
+            await n1.kubelet.stop()
+            await n1.kubelet.start(clears=False)
+            await n1.kubelet.until_registered(GPU, VGPU, devices=20)
+
+    asyncio.run(case())
+
+
 def test_a_kubelet_that_is_late_is_waited_for(tmp_path: Path) -> None:
     async def case() -> None:
         async with node(tmp_path, started=False) as n1:
