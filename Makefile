@@ -15,7 +15,7 @@ STAMP := $(VENV)/.installed
 ROOMS := $(filter-out tests benchmarks examples docs,$(patsubst %/__init__.py,%,$(wildcard */__init__.py)))
 PACKAGES := $(foreach room,$(ROOMS),-p volcano_py.$(room)) -p tests $(if $(wildcard benchmarks/*/*.py),-p benchmarks)
 
-.PHONY: help setup shim controlplane lock test test-long lint format typecheck contracts crds manifest demo playground bench bench-e2e clean
+.PHONY: help setup shim controlplane lock test test-long lint format typecheck contracts crds manifest demo playground bench bench-e2e bench-shim test-gpu clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,14 @@ bench: setup ## every benchmark shape, as a table and build/bench.json
 
 bench-e2e: setup controlplane ## binds, start and latency on a real kube-apiserver, and build/bench-e2e.json
 	@$(BIN)/python -m benchmarks.e2e
+
+SECONDS_EACH ?= 60
+
+bench-shim: setup shim ## what the quota library costs per call, and 64 processes at once: build/bench-shim.json
+	@$(BIN)/python -m benchmarks.shim --seconds $(SECONDS_EACH)
+
+test-gpu: setup shim ## the quota library on a real card, with PyTorch where it is installed; skips elsewhere
+	@$(BIN)/python -m pytest -q -rs tests/gpu
 
 clean: ## remove what the other targets made
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""What the quota library costs per call, against the stub driver."""
