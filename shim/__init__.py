@@ -1,5 +1,5 @@
 """Holding a container to its slice of a card.
 
-Empty for now: the preloaded C library (``lib/``) and the node agent (``agent/``) will live here.
+The preloaded C library (``lib/``) does so in the container, the node agent (``agent/``) from outside.
 Nothing in this room is used by the engine.
 """

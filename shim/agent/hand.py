@@ -71,6 +71,22 @@ class Hand:
                 self.done[act.kind] += 1
         return failed
 
+    def let_go(self, cgroups: Iterable[ContainerCgroup]) -> list[str]:
+        """Thaw those of *cgroups* that we stopped; what went wrong.
+
+        For containers that are no tenants any more: of those nobody decides, and a frozen one of v1 can't
+        even be ended by its runtime.
+        """
+        faults = []
+        for cgroup in cgroups:
+            try:
+                if self.freezer.is_ours(cgroup):
+                    self._log.info("container", act="thaw", of=cgroup.path, why="it holds no slice any more")
+                    self.freezer.thaw(cgroup, _THAW_S)
+            except CgroupError as error:
+                faults.append(str(error))
+        return faults
+
     def open(self) -> list[ContainerCgroup]:
         """Let go whom an earlier life left stopped. Raises ``CgroupError``."""
         return self.freezer.thaw_all(_THAW_S)

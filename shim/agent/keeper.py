@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from typing import Final
 import pynvml
 import structlog
 
-from volcano_py.shim.agent.attribution import HostProcesses, attribute
+from volcano_py.shim.agent.attribution import ContainerKey, HostProcesses, attribute
 from volcano_py.shim.agent.cgroup.devices import CardFiles, DeviceGuard, card_files
 from volcano_py.shim.agent.cgroup.errors import CgroupError, CgroupGone
 from volcano_py.shim.agent.cgroup.freezer import Freezer
@@ -141,6 +141,7 @@ class Keeper:
     ) -> tuple[Look, list[tuple[Tenant, str, str]]]:
         join_host_cgroups(self._watch.proc)  # each thread has a view of its own
         look = self._look(tenants)
+        self._forget(tenants, look.cgroups)
         memories, acts = decide(self._watch.policy, look.seen(), memories, look.at_s)
         for failed in self.hand.carry_out(acts, look.cgroups):
             self._fault(failed.act.tenant.name, failed.act.kind.name.lower(), failed.error)
@@ -151,6 +152,13 @@ class Keeper:
                 note_host_pids(each, look.regions[each.key], look.cgroups[each.key], self._tree)
         told = [(act.tenant, act.reason, act.text) for act in acts if act.kind is Kind.TELL]
         return replace(look, memories=memories), told
+
+    def _forget(self, tenants: Sequence[Tenant], cgroups: Mapping[ContainerKey, ContainerCgroup]) -> None:
+        """Who holds no slice any more is let go, and what was said of it may be said again."""
+        keys, names = {each.key for each in tenants}, {each.name for each in tenants} | {"node", "driver"}
+        gone = [cgroup for key, cgroup in cgroups.items() if key not in keys]
+        self._fault("node", "no tenants", "; ".join(self.hand.let_go(gone)))
+        self._said = {about: error for about, error in self._said.items() if about[0] in names}
 
     def _look(self, tenants: tuple[Tenant, ...]) -> Look:
         readings = self._read_cards()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -23,8 +24,9 @@ from tests.shim.stub import build
 from tests.shim.stub.build import ROOT
 from tests.shim.stub.state import MIB, Card, Driver, card_uuid
 from volcano_py.shim.agent import region
-from volcano_py.shim.agent.cgroup.freezer import Freezer, State
+from volcano_py.shim.agent.cgroup.freezer import MARK, Freezer, State
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
+from volcano_py.shim.agent.keeper import Keeper, Watch
 
 GPU: Final = card_uuid(0)
 SETTINGS: Final = {"answer": "event", "over_s": 0.3, "way": "off", "idle_s": 2.0, "most_s": 600.0}
@@ -189,6 +191,26 @@ def test_whom_a_killed_keeper_left_stopped_the_next_one_lets_go(node: Node) -> N
         node.keeper(way="off")
         assert eventually(lambda: freezer.state(low) is State.THAWED and not freezer.is_ours(low))
         assert lower.hear() == ["0"]
+
+
+def test_who_holds_no_slice_any_more_is_let_go(node: Node) -> None:
+    """Its pod was deleted by force while it was stopped; v1 can't even end it then."""
+    freezer = Freezer(node.host.tree)
+    stopped, paused = node.host.container(), node.host.container()
+    process = node.host.sleeper(stopped)
+    freezer.freeze(stopped, WAIT_S)
+    freezer.freeze(paused, WAIT_S)
+    os.removexattr(node.host.tree.folder(paused, "freezer"), MARK)
+    watch = Watch(cgroups=node.host.tree.root, devices=node.folder, kubelet_roots=(node.host.name,))
+    keeper = Keeper(watch, tuple, nobody_tells, cards=tuple)
+    asyncio.run(keeper.round())
+    assert freezer.state(stopped) is State.THAWED
+    assert freezer.state(paused) is State.FROZEN
+    assert process.poll() is None
+
+
+async def nobody_tells(*_: object) -> None:
+    raise AssertionError("nobody is there to be told about")
 
 
 def test_nobody_stays_stopped_for_long(node: Node) -> None:
