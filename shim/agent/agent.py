@@ -137,7 +137,9 @@ class Agent:
         )
         self._pods = Follower(server, "/api/v1/pods", f"spec.nodeName={options.node}", Pod, _nothing)
         self.publisher = Publisher(server, options.node, self._notes, self._wanted)
-        self.desk = Desk(self._sources(), server, self._pods, self._slices, self.machine)
+        self.desk = Desk(
+            self._sources(), server, self._pods, self._slices, self.machine, lambda: self._notes() or {}
+        )
         self._collector = Collector(self._slices, options.cdi, self._cutter.end)
         folder = options.kubelet / "device-plugins"
         self.plugins = [

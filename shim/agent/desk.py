@@ -8,7 +8,7 @@ and the cards hold what their containers hold together (``books``). Nothing of i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -31,10 +31,11 @@ from volcano_py.shim.agent.handing import (
 from volcano_py.shim.agent.identify import Waiting, cards_of, supposed, told, wanted_cards
 from volcano_py.shim.agent.instances import Instance
 from volcano_py.shim.agent.kubelet import KubeletError
+from volcano_py.shim.agent.locks import release, released
 from volcano_py.shim.agent.nvml import DriverError
 from volcano_py.shim.agent.pods import Claim, Pod, RecordError
 from volcano_py.shim.agent.region import create
-from volcano_py.shim.agent.server import Server, ServerError
+from volcano_py.shim.agent.server import JSON_PATCH, Server, ServerError
 from volcano_py.shim.agent.slices import Owner, Slices
 from volcano_py.shim.agent.truth import carry_out, mark
 from volcano_py.shim.agent.view import Sources, View, look
@@ -62,6 +63,7 @@ class Desk:
         pods: those of this node.
         slices: what was handed out.
         machine: this machine as it is now.
+        notes: annotations of the node.
 
     Attributes:
         unmarked: set when pods have got cards that :meth:`reconcile` has not marked yet.
@@ -74,9 +76,10 @@ class Desk:
         pods: Follower[Pod],
         slices: Slices,
         machine: Callable[[], Machine],
+        notes: Callable[[], Mapping[str, str]],
     ) -> None:
         self._sources, self._server, self._pods = sources, server, pods
-        self._slices, self._machine = slices, machine
+        self._slices, self._machine, self._notes = slices, machine, notes
         self._lock = asyncio.Lock()
         self.unmarked = asyncio.Event()
         self._log = structlog.get_logger()
@@ -303,8 +306,26 @@ class Desk:
         return [made for owner in owners for made in owner.instances]
 
     async def _mark(self, view: View) -> None:
+        served, finished = [], []
         for placed in view.placed:
+            held = view.served(placed)
+            if set(held) >= {claim.container for claim in placed.record.claims if claim.parts}:
+                served.append(placed.pod)
             try:
-                await mark(self._server, placed, view.served(placed), self._made_for(placed.pod))
+                said = await mark(self._server, placed, held, self._made_for(placed.pod))
             except ServerError as error:
                 self._log.warning("not marked for now", pod=placed.pod.key, error=str(error))
+                continue
+            if placed.record.keys.phase in said:
+                finished.append(placed.pod)
+        await self._unlock(released(self._notes(), served, finished))
+
+    async def _unlock(self, locks: Mapping[str, str]) -> None:
+        """Release *locks* of schedulers that wait for us."""
+        if locks:
+            try:
+                path = f"/api/v1/nodes/{self._sources.node}"
+                await self._server.patch(path, release(locks), JSON_PATCH)
+                self._log.info("released", locks=sorted(locks))
+            except ServerError as error:
+                self._log.warning("not released for now", locks=sorted(locks), error=str(error))

@@ -37,8 +37,10 @@ async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterabl
         await server.patch(pod_path(each.placed.pod), _patch(each, done), JSON_PATCH)
 
 
-async def mark(server: Server, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()) -> bool:
-    """Say on the pod which containers have their cards, and its instances; whether anything had to be said.
+async def mark(
+    server: Server, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()
+) -> dict[str, str]:
+    """Say on the pod which containers have their cards, and its instances; what had to be said.
 
     Raises ``ServerError``.
     """
@@ -50,7 +52,7 @@ async def mark(server: Server, placed: Placed, served: Iterable[str], made: Sequ
     if wanted:
         change = {"metadata": {"uid": placed.pod.uid, "annotations": wanted}}
         await server.patch(pod_path(placed.pod), change)
-    return bool(wanted)
+    return wanted
 
 
 def event(pod: Pod, node: str, reason: str, note: str, now: str) -> dict[str, Any]:
