@@ -22,6 +22,8 @@ _SYS_ADMIN: Final = 21
 WAIT_S: Final = 60.0
 """Deadline of every wait; passes at once on an idle machine."""
 REAL: Final = Timing(time.monotonic, time.sleep)
+GATE: Final = ("/bin/sh", "-c", 'read -r _ && exec "$@"', "sh")
+"""What begins a command waits for a line first, so that it begins in its cgroup."""
 CONTROLLERS: Final = ("freezer", "devices")
 
 
@@ -101,8 +103,7 @@ class Host:
         self, cgroup: ContainerCgroup | None, *command: str, below: str = ""
     ) -> subprocess.Popen[bytes]:
         """A process that runs *command* in *cgroup*; it waits for a line before it begins."""
-        gate = ["/bin/sh", "-c", 'read -r _ && exec "$@"', "sh", *command]
-        made = subprocess.Popen(gate, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        made = subprocess.Popen([*GATE, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.running.append(made)
         if cgroup is not None:
             self.join(cgroup, made.pid, below)

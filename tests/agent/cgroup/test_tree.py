@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.agent.cgroup.hosts import WAIT_S, Host
 from tests.agent.cgroup.test_names import CONTAINERS, ID, OTHER_ID, UID
@@ -104,6 +107,13 @@ def test_a_colon_in_a_name_is_part_of_it(tmp_path: Path) -> None:
 def test_containers_are_found_wherever_they_may_be(tmp_path: Path, path: str) -> None:
     (tmp_path / path / "kubepods" / f"pod{UID}" / OTHER_ID).mkdir(parents=True)
     assert [*Tree(tmp_path, tmp_path, unified=True).containers().values()] == [ContainerCgroup(UID, ID, path)]
+
+
+@given(st.text("0:/.\n kubepods", max_size=80), st.booleans())
+def test_no_text_breaks_it(text: str, unified: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = told(Path(folder), text, unified=unified)
+    assert isinstance(found, Whereabouts)
 
 
 def test_no_cgroups_at_all_is_told(tmp_path: Path) -> None:

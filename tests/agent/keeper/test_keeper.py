@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -18,12 +19,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.agent.cgroup.conftest import hosts
-from tests.agent.cgroup.hosts import WAIT_S, Host, eventually
-from tests.shim.harness import Probe
+from tests.agent.cgroup.hosts import GATE, WAIT_S, Host, eventually
+from tests.shim.harness import LIBRARY, Probe, build_library
 from tests.shim.stub import build
 from tests.shim.stub.build import ROOT
 from tests.shim.stub.state import MIB, Card, Driver, card_uuid
 from volcano_py.shim.agent import region
+from volcano_py.shim.agent.cgroup.files import processes
 from volcano_py.shim.agent.cgroup.freezer import MARK, Freezer, State
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.keeper import Keeper, Watch
@@ -58,13 +60,19 @@ class Node:
         return cgroup
 
     @contextlib.contextmanager
-    def program(self, cgroup: ContainerCgroup | None) -> Iterator[Probe]:
-        """A program on the card in *cgroup*; no library stands between it and the driver."""
+    def program(
+        self, cgroup: ContainerCgroup | None, under: Path | None = None, *before: str
+    ) -> Iterator[Probe]:
+        """A program on the card in *cgroup*, begun by the words *before*.
+
+        With a region it is *under* the library; else nothing stands between it and the driver.
+        """
         table = self.folder / "names"
         table.touch()
+        library = {} if under is None else {"LD_PRELOAD": str(LIBRARY), "VOLCANO_PY_REGION": str(under)}
         process = subprocess.Popen(
-            [str(build.build() / "probe"), "dlsym", str(table)],
-            env={"PATH": os.environ["PATH"], **self.driver.environment(build.build())},
+            [*GATE, *before, str(build.build() / "probe"), "dlsym", str(table)],
+            env={"PATH": os.environ["PATH"], **self.driver.environment(build.build()), **library},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -72,6 +80,7 @@ class Node:
         with Probe(process) as probe:
             if cgroup is not None:
                 self.host.join(cgroup, process.pid)
+            probe.tell("go")
             yield probe.start()
             probe.kill()
 
@@ -193,6 +202,36 @@ def test_whom_a_killed_keeper_left_stopped_the_next_one_lets_go(node: Node) -> N
         assert lower.hear() == ["0"]
 
 
+def storm(node: Node, rounds: int, seed: int) -> None:
+    """Kills keepers that freeze and thaw all the time, anywhere; then lets one put things right."""
+    freezer, dice = Freezer(node.host.tree), random.Random(seed)
+    cgroups = [node.tenant("low"), node.tenant("lower", priority=2), node.tenant("high", priority=0)]
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(node.program(each)) for each in cgroups]
+        for _ in range(rounds):
+            keeper = node.keeper(way="freeze", most_s=dice.choice((0.1, 0.4)))
+            assert busy_until(lambda: any(map(freezer.is_ours, cgroups)), *programs)
+            end = time.monotonic() + dice.uniform(0, 0.6)
+            assert busy_until(lambda: time.monotonic() > end, *programs)  # noqa: B023
+            keeper.kill()
+            keeper.wait(WAIT_S)
+            stopped = [each for each in cgroups if freezer.state(each) is not State.THAWED]
+            assert all(map(freezer.is_ours, stopped)), f"seed {seed}: a freeze that nobody knows to be ours"
+        node.keeper(way="off")
+        for each in cgroups:
+            assert eventually(lambda: freezer.state(each) is State.THAWED and not freezer.is_ours(each))  # noqa: B023
+        assert all(program.process.poll() is None for program in programs)
+
+
+def test_killed_anywhere_a_keeper_leaves_no_freeze_that_stays(node: Node) -> None:
+    storm(node, rounds=3, seed=3)
+
+
+@pytest.mark.long
+def test_killed_anywhere_a_hundred_times(node: Node) -> None:
+    storm(node, rounds=100, seed=4)
+
+
 def test_who_holds_no_slice_any_more_is_let_go(node: Node) -> None:
     """Its pod was deleted by force while it was stopped; v1 can't even end it then."""
     freezer = Freezer(node.host.tree)
@@ -278,3 +317,27 @@ def test_figures_of_slices_and_cards(node: Node) -> None:
     }
     assert told["hami_vgpu_memory_used_bytes"] == {("main", GPU, "ns", "mine", "0", "vGPU"): 60 * MIB}
     assert told["volcano_py_keeper_failures_total"] == {(): 0}
+
+
+@pytest.mark.parametrize(
+    "before", [(), ("unshare", "--pid", "--fork", "--kill-child")], ids=["", "pid namespace"]
+)
+def test_the_library_is_told_its_processes_numbers_on_the_host(node: Node, before: tuple[str, ...]) -> None:
+    build_library()
+    file = node.folder / "region"
+    region.create(file, [region.DeviceLimit(GPU, 100 * MIB, 50)])
+    mine = node.tenant("mine", region=str(file))
+    with node.program(mine, file, *before) as program:
+        assert program.take("x", 60) == 0
+        (there,) = [pid for pid in processes(node.host.tree.folder(mine, "freezer")) if on_card(pid)]
+        node.keeper()
+        assert eventually(lambda: region.read(file).processes[0].host_pid is not None)
+        (noted,) = region.read(file).processes
+    assert noted.host_pid == there
+    assert (noted.pid == there) == (not before)
+    assert noted.used_bytes == (60 * MIB,)
+
+
+def on_card(pid: int) -> bool:
+    """Whether the process is the program, and not who began it."""
+    return Path(f"/proc/{pid}/comm").read_text().strip() == "probe"
