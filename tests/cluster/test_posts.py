@@ -126,16 +126,19 @@ class Script:
 
     Attributes:
         heads: of the requests that came, by connection.
+        writers: to say more on a connection.
     """
 
     answers: list[bytes]
     heads: list[list[str]] = field(default_factory=list)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
     port: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
         mine: list[str] = []
         self.heads.append(mine)
+        self.writers.append(writer)
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -295,6 +298,24 @@ def test_a_connection_that_the_server_closed_is_not_used(tmp_path: Path) -> None
         assert [len(heads) for heads in script.heads] == [1, 1, 1]
 
     with_script(tmp_path, [Last(OK), OK, OK], body)
+
+
+def test_a_connection_of_which_the_server_says_that_it_ends_is_not_used_again(tmp_path: Path) -> None:
+    async def body(posts: Posts, script: Script) -> None:
+        assert [await post(posts), await post(posts)] == [b"a", b"{}"]
+        assert [len(heads) for heads in script.heads] == [1, 1]
+
+    with_script(tmp_path, [WHOLE["the last on its connection"][0], OK], body)
+
+
+def test_what_nobody_asked_for_is_no_answer_to_the_next(tmp_path: Path) -> None:
+    async def body(posts: Posts, script: Script) -> None:
+        await post(posts)
+        script.writers[0].write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+        await until(lambda: not posts._idle[0].is_open)
+        assert await post(posts) == b"{}"
+
+    with_script(tmp_path, [OK, OK], body)
 
 
 def test_what_takes_new_credentials_goes_the_general_way(tmp_path: Path) -> None:
