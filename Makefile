@@ -39,7 +39,8 @@ $(STAMP): requirements.lock pyproject.toml setup.py $(wildcard */__init__.py)
 shim: ## the quota library, build/shim/libvgpu.so (needs gcc or another C compiler: SHIM_CC=clang)
 	@command -v $(or $(SHIM_CC),gcc) >/dev/null \
 	  || { echo "no C compiler ($(or $(SHIM_CC),gcc)): the quota library is not built. On Debian or Ubuntu: apt-get install gcc libc6-dev" >&2; exit 1; }
-	@$(MAKE) -s -f shim/lib/shim.mk SHIM_PYTHON=$(PYTHON) SANITIZE=$(SANITIZE)
+	@mkdir -p build/shim
+	@$(if $(shell command -v flock),flock build/shim/.making) $(MAKE) -s -f shim/lib/shim.mk SHIM_PYTHON=$(PYTHON) SANITIZE=$(SANITIZE)
 
 controlplane: ## etcd and a real kube-apiserver for the tests, in a cache folder
 	@tests/controlplane/build.sh

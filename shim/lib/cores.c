@@ -46,6 +46,16 @@ static void refill(struct region_card *card, uint64_t now, uint32_t cores) {
 	add_tokens(card, (int64_t)((passed < most ? passed : most) / 100 * cores));
 }
 
+/* A process that has a private copy of the driver has two slots. */
+static void add_pid(uint32_t *pids, uint32_t *count, uint32_t pid) {
+	for (uint32_t i = 0; i < *count; i++) {
+		if (pids[i] == pid) {
+			return;
+		}
+	}
+	pids[(*count)++] = pid;
+}
+
 /* The pids of the container as NVML names them. Returns false if one isn't known. */
 static bool own_pids(uint32_t *pids, uint32_t room, uint32_t *count) {
 	uint32_t high = atomic_load(&slice.region->control.slots_high);
@@ -56,7 +66,7 @@ static bool own_pids(uint32_t *pids, uint32_t room, uint32_t *count) {
 		const struct region_slot *slot = &slice.region->slots[i];
 		const uint32_t pid = atomic_load(&slot->host_pid);
 		if (pid != 0) {
-			pids[(*count)++] = pid;
+			add_pid(pids, count, pid);
 		} else if (atomic_load(&slot->pid) != 0 && atomic_load(&slot->launched_ns) != 0) {
 			complete = false;
 		}

@@ -125,21 +125,40 @@ static void *find_in(const struct link_map *object, const char *name) {
 	return i != 0 ? (void *)(object->l_addr + tables.symbols[i].st_value) : NULL;
 }
 
-void *elf_find(const char *name, const void *own) {
+static struct link_map *object_of(const void *address) {
 	Dl_info info;
-	struct link_map *ours = NULL;
-	void *found = NULL;
-	if (dladdr1(own, &info, (void **)&ours, RTLD_DL_LINKMAP) == 0 || ours == NULL) {
-		return NULL;
-	}
-	const struct link_map *object = ours;
-	while (object->l_prev != NULL) {
+	struct link_map *object = NULL;
+	return dladdr1(address, &info, (void **)&object, RTLD_DL_LINKMAP) != 0 ? object : NULL;
+}
+
+/* The first object of a namespace. */
+static struct link_map *first_of(struct link_map *object) {
+	while (object != NULL && object->l_prev != NULL) {
 		object = object->l_prev;
 	}
-	for (; object != NULL && found == NULL; object = object->l_next) {
+	return object;
+}
+
+void *elf_find(const char *name, const void *own) {
+	struct link_map *ours = object_of(own);
+	void *found = NULL;
+	for (struct link_map *object = first_of(ours); object != NULL && found == NULL;
+	     object = object->l_next) {
 		found = object != ours ? find_in(object, name) : NULL;
 	}
 	return found;
+}
+
+void *elf_find_beside(const void *address, const void *own, const char *name) {
+	const struct link_map *ours = object_of(own);
+	struct link_map *object = first_of(object_of(address));
+	if (ours == NULL || object == first_of(object_of(own))) {
+		return NULL;
+	}
+	while (object != NULL && !is_same(object->l_name, ours->l_name)) {
+		object = object->l_next;
+	}
+	return object != NULL ? find_in(object, name) : NULL;
 }
 
 bool elf_owner_starts_with(const void *address, const char *prefix) {

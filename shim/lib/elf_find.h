@@ -8,6 +8,10 @@
  * one that contains *own*; NULL if none does. */
 void *elf_find(const char *name, const void *own);
 
+/* Where *address* is in another namespace (dlmopen) that has a copy of the object which contains *own*:
+ * that copy's function *name*. Else NULL. */
+void *elf_find_beside(const void *address, const void *own, const char *name);
+
 /* Whether *address* lies in a loaded object whose file name starts with *prefix*. */
 bool elf_owner_starts_with(const void *address, const char *prefix);
 

@@ -1,12 +1,21 @@
-/* dlsym and dlvsym of the process. A driver's function that the driver has is answered with our
+/* dlsym, dlvsym and dlmopen of the process. A driver's function that the driver has is answered with our
  * hook; everything else goes to libc by a jump, so that libc sees the caller itself and RTLD_NEXT
  * keeps its meaning. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 
 #include "driver.h"
 #include "elf_find.h"
 #include "guard.h"
+#include "old_libc.h"
+#include "slice.h"
+
+OLD_LIBC(dladdr, "2.2.5");
+OLD_LIBC(dlclose, "2.2.5");
+OLD_LIBC(dlinfo, "2.3.3");
+
+typedef void *(*dlmopen_fn)(Lmid_t, const char *, int);
 
 void *interpose_find(void *handle, const char *name, const void *caller);
 
@@ -45,7 +54,43 @@ void *interpose_find(void *handle, const char *name, const void *caller) {
 		return NULL;
 	}
 	void *found = looked_up(handle, symbol);
-	return found != NULL && found == driver_entry(driver_id(symbol)) ? symbol->hook : NULL;
+	if (found == NULL || found == driver_entry(driver_id(symbol))) {
+		return found != NULL ? symbol->hook : NULL;
+	}
+	return elf_find_beside(found, symbol->hook, symbol->name);
+}
+
+/* Opens *file* in a new namespace behind a copy of this library, which is the first that others in
+ * there find. NULL if that can't be done. */
+static void *open_behind_us(dlmopen_fn real, const char *file, int flags) {
+	Dl_info info;
+	Lmid_t space;
+	if (dladdr((const void *)(uintptr_t)interpose_find, &info) == 0) {
+		return NULL;
+	}
+	void *ours = real(LM_ID_NEWLM, info.dli_fname, RTLD_NOW);
+	if (ours == NULL || dlinfo(ours, RTLD_DI_LMID, &space) != 0) {
+		return NULL;
+	}
+	void *handle = real(space, file, flags);
+	if (handle == NULL) {
+		dlclose(ours);
+	}
+	return handle;
+}
+
+/* dlmopen of the process: a private copy of the driver is held to the slice as well. */
+__attribute__((visibility("default"))) void *dlmopen(Lmid_t space, const char *file, int flags) {
+	const dlmopen_fn real =
+		(dlmopen_fn)(uintptr_t)elf_find("dlmopen", (const void *)(uintptr_t)interpose_find);
+	if (real == NULL) {
+		return NULL;
+	}
+	void *handle = NULL;
+	if (space == LM_ID_NEWLM && file != NULL && slice_is_on()) {
+		handle = open_behind_us(real, file, flags);
+	}
+	return handle != NULL ? handle : real(space, file, flags);
 }
 
 /* Each trampoline keeps its arguments, asks interpose_find with the caller's address, and returns

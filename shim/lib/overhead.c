@@ -80,6 +80,23 @@ static uint64_t own_word(int card) {
 	return atomic_load(&slice.region->used[card][slice_slot()]);
 }
 
+/* What another copy of this library in the same process has on its books (dlmopen). */
+static uint64_t copies_bytes(int card) {
+	const struct region_slot *own = own_slot();
+	uint32_t high = atomic_load(&slice.region->control.slots_high);
+	high = high > REGION_SLOTS ? REGION_SLOTS : high;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < high; i++) {
+		const struct region_slot *slot = &slice.region->slots[i];
+		if (slot != own && atomic_load(&slot->pid) == atomic_load(&own->pid) &&
+		    atomic_load(&slot->start) == atomic_load(&own->start) &&
+		    atomic_load(&slot->pid_ns) == atomic_load(&own->pid_ns)) {
+			bytes += atomic_load(&slice.region->used[card][i]) & REGION_BYTES_MASK;
+		}
+	}
+	return bytes;
+}
+
 /* What the process holds by NVML; false if that can't be told. Who isn't listed holds nothing only if
  * a context has just *ended* and the books have nothing else: lists may be cut short. */
 static bool held(struct process *process, int card, bool ended, uint64_t *bytes) {
@@ -99,7 +116,8 @@ static void settle(struct process *process, int card, bool ended, uint64_t word)
 	if (!told || word != own_word(card) || word > REGION_BYTES_MASK) {
 		return;
 	}
-	const uint64_t asked = word - before + atomic_load(&process->imported[card]);
+	const uint64_t asked =
+		word - before + atomic_load(&process->imported[card]) + copies_bytes(card);
 	const uint64_t after = bytes > asked ? bytes - asked : 0;
 	atomic_store(&process->overhead[card], after);
 	quota_move(card, before, after);

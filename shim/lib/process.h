@@ -19,7 +19,7 @@
 /* The launch whose time is taken (timing.c). */
 struct timing {
 	atomic_flag taken; /* by the thread that looks at it or starts it */
-	bool pending;
+	_Atomic bool pending;
 	int card;
 	uint64_t blocks;
 	uint64_t context; /* that the events belong to */
