@@ -23,6 +23,7 @@ NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")
 LIBRARIES = {
     "libcuda.so.1": (*BOOKS, "objects.c", *(f"cuda_{part}.c" for part in CUDA)),
     "libnvidia-ml.so.1": (*BOOKS, *NVML),
+    "libascendcl.so": (*BOOKS, "objects.c", "ascend.c"),
     "libclock.so": ("clock.c",),
 }
 """Each library's sources; headers are every library's."""
