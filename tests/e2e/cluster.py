@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,12 +30,14 @@ class Cluster(Live):
         server: where the objects are.
         place: logs and files of the components.
         components: those that were started, by name.
+        environment: variables that those to come have besides ours.
     """
 
     def __init__(self, server: Server, place: Path) -> None:
         super().__init__(server.kubeconfig)
         self.server, self.place = server, place
         self.components: dict[str, Component] = {}
+        self.environment: Mapping[str, str] = {}
         self._install_crds()
         self._clean()
         self.space = f"test-{next(_numbers)}"
@@ -59,6 +61,7 @@ class Cluster(Live):
         place = self.place / instance if instance else self.place
         place.mkdir(exist_ok=True)
         component = Component(name, kubeconfig or self.server.kubeconfig, place, *arguments)
+        component.environment = self.environment
         self.components[f"{name}{instance}"] = component
         component.start()
         return component

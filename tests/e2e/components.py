@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.controlplane.controlplane import end_process
@@ -16,10 +17,12 @@ class Component:
 
     Attributes:
         log: what it wrote.
+        environment: variables that it has besides ours.
     """
 
     def __init__(self, name: str, kubeconfig: Path, place: Path, *arguments: str) -> None:
         self.name, self.log = name, place / f"{name}.log"
+        self.environment: Mapping[str, str] = {}
         self._command = [sys.executable, "-m", "volcano_py.cli.main", name, "--kubeconfig", str(kubeconfig)]
         self._command += arguments
         self.process: subprocess.Popen[bytes] | None = None
@@ -27,7 +30,13 @@ class Component:
     def start(self) -> None:
         """Start it; does not wait."""
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                self._command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **self.environment},
+            )
 
     def kill(self) -> None:
         """End it as a crash would."""
