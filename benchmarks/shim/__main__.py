@@ -33,6 +33,7 @@ PAIRS: Final = 100_000
 LAUNCHES: Final = 500_000
 ROUNDS: Final = 7
 KEPT: Final = 8
+MIB_EACH: Final = 4  # of a crowd's slice; a process would hold as much on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def costs() -> dict[str, Cost]:
 def crowd(processes: int, seconds: float) -> Crowd:
     """*processes* allocate at once in a slice that is too small for all of them."""
     words: Sequence[str | Path] = [program("crowd"), str(seconds)]
-    with container(256) as slice_:
+    with container(MIB_EACH * processes) as slice_:
         running = [slice_.start([*words, str(seed), str(KEPT)]) for seed in range(processes)]
         for one in running:
             _line(one)
