@@ -63,6 +63,7 @@ class Paces:
         kubelet: whether it was started again.
         records: whether they say what the kubelet holds, without anything having happened.
         slices: what may go; two looks in a row decide.
+        server: how long the API server is waited for at the start.
         quiet: how long a card that reported an error must be quiet to be well again.
     """
 
@@ -70,6 +71,7 @@ class Paces:
     kubelet: float = 1.0
     records: float = 10.0
     slices: float = 30.0
+    server: float = 10.0
     quiet: float = 300.0
 
 
@@ -147,7 +149,7 @@ class Agent:
             for resource in options.resources
         ]
         self.vitals = Vitals(self._count)
-        self._begun = False
+        self._looked = self._begun = False
         self.keeper = self._make_keeper(options.watch)
         self._denials = 0
         self._said: dict[tuple[str, str], float] = {}
@@ -212,14 +214,16 @@ class Agent:
     # -- beginning, and what goes on ---------------------------------------------------------------
 
     async def _begin(self, group: asyncio.TaskGroup) -> None:
-        """Know the cards, and what was published of them, before the kubelet is told anything."""
-        await self.cards.look()
-        await self._nodes.synced.wait()
-        self.cards.remember({report.uuid: report for report in published(self._notes() or {})})
-        self._begun = True
-        self._node_changed()
-        self._write_cdi()
+        """Know the cards, and if possible what was published of them, before the kubelet is told anything."""
         paces = self._options.paces
+        await self.cards.look()
+        self._looked = True
+        self._node_changed()
+        try:
+            await asyncio.wait_for(self._nodes.synced.wait(), paces.server)
+        except TimeoutError:
+            self._log.warning("the API server does not answer; containers that have run may start again")
+        self._write_cdi()
         work: list[Coroutine[Any, Any, None]] = [plugin.keep(paces.kubelet) for plugin in self.plugins]
         work += [self.cards.keep_looking(paces.cards), self.cards.listen()]
         work += [self._keep_true(paces.records), self._keep_clean(paces.slices)]
@@ -293,8 +297,13 @@ class Agent:
         return wanted if RECOVERED not in notes else {**wanted, RECOVERED: None}
 
     def _node_changed(self) -> None:
-        if self._begun:
-            self.cards.recovered(listed(self._notes() or {}, RECOVERED))
+        notes = self._notes()
+        if notes is None or not self._looked:
+            return
+        if not self._begun:
+            self.cards.remember({report.uuid: report for report in published(notes)})
+            self._begun = True
+        self.cards.recovered(listed(notes, RECOVERED))
         self.publisher.look()
 
     def _cards_changed(self) -> None:

@@ -21,6 +21,7 @@ from volcano_py.shim.agent.handing import (
     Machine,
     handed_out,
     ids_on,
+    is_told,
     is_whole,
     limits_of,
     paired,
@@ -30,7 +31,7 @@ from volcano_py.shim.agent.handing import (
 )
 from volcano_py.shim.agent.identify import Waiting, cards_of, supposed, told, wanted_cards
 from volcano_py.shim.agent.instances import Instance
-from volcano_py.shim.agent.kubelet import KubeletError
+from volcano_py.shim.agent.kubelet import KubeletError, read_ledger
 from volcano_py.shim.agent.locks import release, released
 from volcano_py.shim.agent.nvml import DriverError
 from volcano_py.shim.agent.pods import Claim, Pod, RecordError
@@ -52,6 +53,10 @@ class Denied(Exception):  # noqa: N818 - an answer to the kubelet
     def __init__(self, message: str, pod: Pod | None = None) -> None:
         super().__init__(message)
         self.pod = pod
+
+
+class Unread(Denied):
+    """The pods of this node were never read, since the API server does not answer."""
 
 
 class Desk:
@@ -109,7 +114,11 @@ class Desk:
     async def pre_start(self, resource: str, ids: Sequence[str]) -> None:
         """A container with *ids* starts now: give it its limits. Raises ``Denied`` where it must not."""
         async with self._lock:
-            view = await self._look()
+            try:
+                view = await self._look()
+            except Unread as error:
+                await self._start_again(resource, ids, str(error))
+                return
             pod = told(view.pods, view.ledger.owners(resource, ids))
             if pod is None:
                 raise Denied(f"the kubelet tells no living pod that holds {', '.join(sorted(ids))}")
@@ -130,8 +139,10 @@ class Desk:
     async def _look(self) -> View:
         try:
             return await look(self._sources, self._pods)
-        except (KubeletError, ServerError) as error:
+        except KubeletError as error:
             raise Denied(str(error)) from error
+        except ServerError as error:
+            raise Unread(str(error)) from error
 
     def _supposed(
         self, view: View, resource: str, ids: Sequence[str], taken: set[tuple[str, str]]
@@ -270,11 +281,30 @@ class Desk:
             raise Denied(f"container {claim.container} of pod {pod.key} does not start: {why}", pod)
         try:
             self._slices.rewrite(true)
-            if true.limited:
-                create(self._slices.region(true), limits_of(true, machine), priority=claim.priority)
+            self._write_limits(true, machine)
         except (OSError, ValueError) as error:
             raise Denied(f"the limits of pod {pod.key} can't be written: {error}", pod) from error
         self._log.info("started", slice=true.id, pod=pod.key, container=claim.container)
+
+    async def _start_again(self, resource: str, ids: Sequence[str], why: str) -> None:
+        """Without an API server: a container that has run with *ids* gets the limits that it had."""
+        machine = self._machine()
+        sources = self._sources
+        try:
+            ledger = await read_ledger(sources.pod_resources, sources.plugins)
+        except KubeletError as error:
+            raise Denied(str(error)) from error
+        holders = ledger.owners(resource, ids)
+        known = [owner for owner in self._slices.of_ids(resource, ids) if is_told(owner, holders)]
+        if not known:
+            raise Denied(f"no container has run with {', '.join(sorted(ids))}, and {why}")
+        for owner in known:
+            self._write_limits(owner, machine)
+            self._log.info("started again", slice=owner.id, pod=f"{owner.namespace}/{owner.pod}")
+
+    def _write_limits(self, owner: Owner, machine: Machine) -> None:
+        if owner.limited:
+            create(self._slices.region(owner), limits_of(owner, machine), priority=owner.priority)
 
     # -- records ----------------------------------------------------------------------------------
 

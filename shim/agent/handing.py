@@ -13,6 +13,7 @@ from volcano_py.shim.agent.books import Held, Room
 from volcano_py.shim.agent.exchange import moved
 from volcano_py.shim.agent.identify import Waiting, card_of, cards_of, ids_of, wanted_cards
 from volcano_py.shim.agent.instances import INSTANCES, Instance, Wish, wishes
+from volcano_py.shim.agent.kubelet import Holding
 from volcano_py.shim.agent.migdriver import MigDriver
 from volcano_py.shim.agent.pods import INIT, Claim, Pod, RecordError
 from volcano_py.shim.agent.region import DeviceLimit
@@ -79,6 +80,16 @@ def paired(
     inits = {claim.container for claim in claims if claim.role == INIT} - set(names)
     rest = owners[len(told_of) :]
     return told_of + [(o, o.container) for o in rest if o.pod_uid == pod.uid and o.container in inits]
+
+
+def is_told(owner: Owner, holders: Iterable[Holding]) -> bool:
+    """Whether one of *holders* is the container that *owner* was confirmed for."""
+    return owner.confirmed and any(
+        each.container == owner.container
+        and (each.uid or (each.namespace, each.pod))
+        == (owner.pod_uid if each.uid else (owner.namespace, owner.pod))
+        for each in holders
+    )
 
 
 def ids_on(cards: Counter[str], free: Iterable[str], must: Sequence[str], count: int) -> list[str]:

@@ -9,6 +9,11 @@ from pathlib import Path
 from tests.agent.node import GPU, NodeUnderTest, container, node, part, until
 from volcano_py.crds.cards import records
 from volcano_py.shim.agent.answers import CDI_KIND
+from volcano_py.shim.agent.collect import Collector
+from volcano_py.shim.agent.kubelet import Holding, Ledger
+from volcano_py.shim.agent.pods import Metadata, Pod
+from volcano_py.shim.agent.slices import Owner, Slices
+from volcano_py.shim.agent.view import View
 
 
 def test_a_slice_goes_with_its_pod(tmp_path: Path) -> None:
@@ -127,6 +132,27 @@ def test_cdi_files_come_and_go_with_slices(tmp_path: Path) -> None:
             await until(lambda: not list(cdi.glob("*.json")), "gone with the slice")
 
     asyncio.run(case())
+
+
+def test_one_look_is_not_enough(tmp_path: Path) -> None:
+    """A slice that was made after the pods were looked at seems abandoned, and is about to begin."""
+    slices = Slices(tmp_path)
+    slices.load()
+    owner = Owner(
+        id="", sequence=0, resource=GPU, ids=("GPU-0-0",), limited=True, pod_uid="u", namespace="n", pod="p",
+        container="main",
+    )  # fmt: skip
+    owner = slices.make(owner)
+    collector = Collector(slices, None, lambda _: None)
+    nobody = View("n1", (GPU,), Ledger(), (), (), {})
+    holder = Holding("u", "", "", "main", GPU, frozenset(owner.ids))
+    pod = Pod(Metadata("p", "n", "u"))
+    somebody = View("n1", (GPU,), Ledger((holder,)), (pod,), (), {})
+    assert collector.collect(nobody) == []
+    assert collector.collect(somebody) == []
+    assert collector.collect(nobody) == []
+    assert collector.collect(nobody) == [owner]
+    assert slices.all() == []
 
 
 def names(n1: NodeUnderTest) -> list[str]:
