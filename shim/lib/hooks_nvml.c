@@ -74,6 +74,7 @@ static bool is_ours(uint32_t pid) {
 		unsigned int found = NVML_PROCESSES;                                               \
 		const nvmlReturn_t result = real(device, &found, all);                             \
 		if (result != NVML_SUCCESS) {                                                      \
+			*(count) = found;                                                          \
 			return result;                                                             \
 		}                                                                                  \
 		unsigned int ours = 0;                                                             \
