@@ -42,4 +42,9 @@ def our_definitions() -> list[Document]:
     found = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda e: e.name
     )
-    return [document for entry in found for document in yaml.safe_load_all(entry.read_text()) if document]
+    return [
+        document
+        for entry in found
+        for document in yaml.load_all(entry.read_text(), yaml.CSafeLoader)
+        if document
+    ]
