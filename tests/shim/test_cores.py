@@ -143,6 +143,22 @@ def test_a_container_alone_on_its_card_may_use_all_of_it_where_limits_are_shared
     assert timed(20, policy=CorePolicy.SHARED).share("cuLaunchKernel", 1000, 108) > 90
 
 
+def test_where_limits_are_shared_a_busy_neighbour_makes_them_hold(library: Path, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        names = {"asked": CorePolicy.SHARED, "neighbour": CorePolicy.ALWAYS}
+        containers = [Container(name, (1024,)) for name in names]
+        driver = stack.enter_context(Driver.create(tmp_path / "state", [Card()], containers))
+        clock = stack.enter_context(Clock(tmp_path / "clock", parties=2))
+        programs = []
+        for name, policy in names.items():
+            file = tmp_path / f"region-{name}"
+            region.create(file, [DeviceLimit(card_uuid(0), 1024 * MIB, 30)], policy=policy)
+            container = Timed(Slice(driver, name, file, tmp_path), clock)
+            programs.append(container.start("cuLaunchKernel", 1000, 108, 4 * SECONDS))
+        told = [program.communicate(timeout=DEADLINE_S)[0].splitlines() for program in programs]
+    assert _percent(told[0][1]) == pytest.approx(30, abs=10)
+
+
 def test_without_utilisation_data_the_limit_still_holds(timed: MakeTimed) -> None:
     container = timed(25)
     container.slice_.driver.raw.card[0].hide_utilisation = 1

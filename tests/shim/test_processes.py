@@ -237,6 +237,15 @@ def test_kill_9_after_any_instruction_of_an_allocation(
     assert pod.driver.violations == 0
 
 
+@pytest.mark.parametrize(
+    ("points", "stride"), [(12, 2503), pytest.param(1000, 97, marks=pytest.mark.long, id="long")]
+)
+def test_kill_9_after_any_instruction_of_the_start(pod: Slice, points: int, stride: int) -> None:
+    words: list[str | Path] = [build.build() / "stepkill", str(points), str(stride), "alloc", "1024", "start"]
+    assert pod.run(words, deadline_s=60 + 2 * points).endswith("done\n")
+    assert pod.driver.violations == 0
+
+
 def test_threads_of_one_process_share_its_books(pair: Slice) -> None:
     for seed in range(3):
         told = pair.run([build.build() / "storm", str(seed), "8", "400", "60", "2"]).split()

@@ -1,8 +1,8 @@
 /* Kills a process after each so many instructions of an allocation and its free, and sees what it leaves behind.
  *
- * Usage: stepkill POINTS STRIDE FAMILY MIB. The victim stops itself before it begins; from there it is run one
- * instruction at a time. After each death a new process must get all of MIB at once. Prints the instructions of the
- * longest run, and "done".
+ * Usage: stepkill POINTS STRIDE FAMILY MIB [start]. The victim stops itself before it begins; from there it is run one
+ * instruction at a time. With "start" that is before it has touched the driver at all, and POINTS may end there. After
+ * each death a new process must get all of MIB at once. Prints the instructions of the longest run, and "done".
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,17 +24,24 @@ static void start(void) {
 }
 
 /* Once before the stop, so that what is found but once is found; the last is what is stepped through. */
-static void victim(const struct family *family, uint64_t bytes) {
+static void stop_here(void) {
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+}
+
+static void victim(const struct family *family, uint64_t bytes, int from_start) {
+	if (from_start) {
+		stop_here();
+	}
 	start();
 	for (int i = 0; i < 2; i++) {
 		address at = 0;
 		if (family->take(&at, bytes) != CU_OK || (i == 0 && family->give(at, bytes) != CU_OK)) {
 			_exit(5);
 		}
-		if (i == 0) {
-			ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-			raise(SIGSTOP);
-		} else {
+		if (i == 0 && !from_start) {
+			stop_here();
+		} else if (i == 1) {
 			family->give(at, bytes);
 		}
 	}
@@ -75,17 +82,21 @@ static pid_t fork_or_die(void) {
 }
 
 int main(int argc, char **argv) {
-	if (argc != 5 || family_of(argv[3]) == NULL) {
+	if (argc < 5 || family_of(argv[3]) == NULL) {
 		return 2;
 	}
 	const struct family *family = family_of(argv[3]);
 	uint64_t bytes = strtoull(argv[4], NULL, 10) << 20;
+	/* Found once, for all children. */
+	entry("cuInit");
+	entry("cuDevicePrimaryCtxRetain");
+	entry("cuCtxSetCurrent");
 	long stride = atol(argv[2]), at = 0, longest = 0;
 	for (int point = atoi(argv[1]); point > 0; point--, at += stride) {
 		int status = 0;
 		pid_t child = fork_or_die();
 		if (child == 0) {
-			victim(family, bytes);
+			victim(family, bytes, argc > 5);
 		}
 		if (run_and_kill(child, at)) {
 			longest = at;
