@@ -73,6 +73,22 @@ def evicting() -> tuple[Engine, Document]:
     return made, low
 
 
+def test_a_node_made_anew_with_less_takes_nothing_until_what_was_bound_meanwhile_is_off_it() -> None:
+    """The server binds to whatever has the name; what does not fit there is refused by the kubelet."""
+    made = engine(node("n0", "4"), group("g"), pod("a", "g", "3"), config=PATIENT)
+    assert [one.pod for one in made.cycle(1.0).decisions] == ["ml/a"]
+    made.delete("Node", "n0")
+    for document in (node("n0", "2"), group("late"), pod("late", "late", "1")):
+        made.apply(document)
+    assert made.cycle(2.0).decisions == []
+    bound = pod("a", "g", "3", on="n0")
+    made.apply(bound)
+    assert used_cpu(made, "n0") == 3000
+    assert made.cycle(3.0).decisions == []
+    made.apply({**bound, "status": {"phase": "Failed", "reason": "OutOfcpu"}})
+    assert [(one.kind, one.pod) for one in made.cycle(4.0).decisions] == [("bind", "ml/late")]
+
+
 @pytest.mark.parametrize("echo", ["same", "noted", "labelled"])
 def test_an_eviction_holds_through_events_of_the_pod(echo: str) -> None:
     made, low = evicting()
