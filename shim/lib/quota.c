@@ -23,7 +23,7 @@ static _Atomic uint64_t *word_of(int card) {
 
 static struct sum sum_card(int card) {
 	struct region *region = slice.region;
-	uint32_t high = atomic_load_explicit(&region->control.slots_high, memory_order_relaxed);
+	uint32_t high = atomic_load(&region->control.slots_high);
 	high = high > REGION_SLOTS ? REGION_SLOTS : high;
 	uint64_t bytes = 0;
 	uint64_t deciding = 0;

@@ -53,7 +53,7 @@ struct region_header {
 /* What the agent may say while processes run. */
 struct region_control {
 	_Atomic uint32_t active;        /* which of the two sets of limits holds: 0 or 1 */
-	_Atomic uint32_t slots_high;    /* slots at and above were never owned */
+	_Atomic uint32_t slots_high;    /* no slot at or above has an owner */
 	_Atomic uint64_t blocked_until; /* no launch before this CLOCK_MONOTONIC ns; 0 is free */
 	uint8_t reserved[48];
 };

@@ -161,6 +161,7 @@ static void take_slot(struct process *process) {
 		say("%s: %s; this process gets no card memory", slice.path, why);
 	}
 	atomic_store(&process->slot, (uint32_t)(slot + 1));
+	slot_sweep(slice.region, slice.path, slot);
 }
 
 enum slice_state slice_start(void) {

@@ -126,6 +126,23 @@ int slot_claim(struct region *region, const char *path, const char **why) {
 	return i;
 }
 
+/* Fewer slots to sum, once the highest ones are free again. Nobody can take the slot meanwhile, since
+ * its lock is ours; who took a higher one has raised the mark, and the exchange fails. */
+static void lower_mark(struct region *region, int fd) {
+	uint32_t high = atomic_load(&region->control.slots_high);
+	bool lowered = true;
+	while (lowered && high > 0 && high <= REGION_SLOTS) {
+		const int last = (int)high - 1;
+		lowered = false;
+		if (atomic_load(&region->slots[last].pid) == 0 && lock_byte(fd, last)) {
+			lowered = atomic_compare_exchange_strong(&region->control.slots_high, &high,
+								 (uint32_t)last);
+			unlock_byte(fd, last);
+		}
+		high = lowered ? (uint32_t)last : high;
+	}
+}
+
 bool slot_sweep(struct region *region, const char *path, int own) {
 	const int fd = open_region(path);
 	if (fd < 0) {
@@ -142,6 +159,7 @@ bool slot_sweep(struct region *region, const char *path, int own) {
 		unlock_byte(fd, i);
 		swept = true;
 	}
+	lower_mark(region, fd);
 	close(fd);
 	return swept;
 }
