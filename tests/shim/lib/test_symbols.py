@@ -1,6 +1,7 @@
 """The one list of symbols: what is made of it, and that nothing made of it is stale."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -94,3 +95,31 @@ def test_a_library_loads_in_old_containers(name: str) -> None:
     ).stdout
     versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([\d.]+)", told)}
     assert max(versions) <= (2, 17)
+
+
+@pytest.mark.parametrize("name", ["vgpu", "vnpu"])
+def test_a_library_does_nothing_when_it_is_loaded(name: str) -> None:
+    """The compiler's own entry is the only thing that runs before the first call that matters."""
+    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
+    told = subprocess.run(
+        ["readelf", "-d", str(ROOT / "build" / "shim" / f"lib{name}.so")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    ).stdout
+    sizes = [line.split()[-2] for line in told.splitlines() if "_ARRAYSZ)" in line]
+    assert set(sizes) <= {"8"}
+
+
+def test_a_program_that_touches_no_card_opens_no_file_of_ours(tmp_path: Path) -> None:
+    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
+    library = str(ROOT / "build" / "shim" / "libvgpu.so")
+    look = "import ctypes, threading; ctypes.CDLL(None).getpid; print(open('/proc/self/maps').read())"
+    environment = os.environ | {"LD_PRELOAD": library, "VOLCANO_PY_REGION": str(tmp_path / "missing")}
+    done = subprocess.run(
+        [sys.executable, "-c", look], env=environment, check=True, capture_output=True, text=True, timeout=60
+    )
+    assert library in done.stdout
+    assert "libcuda" not in done.stdout
+    assert done.stderr == ""
