@@ -50,6 +50,7 @@ FAMILIES = (
         "graph",
         "node",
         "node_v2",
+        "captured",
     ),
 )
 """The ways in which the probe asks for memory (programs/families.c)."""

@@ -41,6 +41,9 @@ DRIVER_CALL = {
 }
 """What each family asks the driver for; the rest asks as another one does."""
 
+GRAPHS = {"graph", "node", "node_v2", "captured"}
+"""The families whose memory is taken at a graph's launch."""
+
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_family_gets_past_the_slice(pod: Slice, way: str) -> None:
@@ -74,7 +77,7 @@ def test_more_than_the_slice_is_refused_before_the_driver_is_asked(pod: Slice, f
         assert probe.ask(f"take a {family} {1026 * MIB}") == [str(OUT_OF_MEMORY), "clean"]
         agree(pod)
         assert pod.held() == 0
-    if family not in {"async", "async_free", "graph", "node", "node_v2"}:
+    if family not in {"async", "async_free", *GRAPHS}:
         assert asked.calls == 0
 
 
@@ -199,6 +202,38 @@ def test_memory_of_another_process_is_paid_by_its_maker(pod: Slice) -> None:
         agree(pod)
 
 
+def test_memory_that_is_not_the_cards_costs_nothing(pod: Slice, probe: Probe) -> None:
+    for command in ("host h 64", "external e 4096", "create n 0 2 64", "multicast m 4096"):
+        assert probe.code(command) == 0, command
+        agree(pod)
+    for command in ("free_host h", "destroy_external e", "release n", "release m"):
+        assert probe.code(command) == 0, command
+        agree(pod)
+    assert pod.held() == 0
+
+
+@pytest.mark.parametrize("bind", ["bind x a 100", "bind_at x m 100"])
+def test_a_multicast_binding_keeps_memory(pod: Slice, probe: Probe, bind: str) -> None:
+    for command in ("multicast x 100", "create a 0 1 100", "map m a 100", bind, "release a", "unmap m 100"):
+        assert probe.code(command) == 0, command
+        agree(pod)
+    assert pod.held() == 100 * MIB
+    assert probe.code("unbind x 0 100") == 0
+    agree(pod)
+    assert pod.held() == 0
+
+
+def test_a_handle_from_another_process_does_not_count_twice(pod: Slice, probe: Probe) -> None:
+    assert probe.code("create a 0 1 100") == 0
+    for command in ("shared b a", "map m b 100", "release b"):
+        assert probe.code(command) == 0, command
+        agree(pod)
+    assert pod.held() == 100 * MIB
+    assert probe.code("unmap m 100") == 0
+    assert probe.code("release a") == 0
+    agree(pod)
+
+
 def test_the_end_of_a_context_is_the_end_of_what_it_held(pod: Slice, probe: Probe) -> None:
     for symbol in ("cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset_v2"):
         for family in ("alloc", "managed", "array", "mipmap", "pitch"):
@@ -231,7 +266,7 @@ def test_any_order_of_calls_leaves_equal_books(library: Path, tmp_path: Path, se
             if held and random_.random() < 0.45:
                 assert probe.code(f"give {held.pop(random_.randrange(len(held)))}") == 0
             else:
-                family = random_.choice([name for name in FAMILIES if not name.startswith(("graph", "node"))])
+                family = random_.choice([name for name in FAMILIES if name not in GRAPHS])
                 code = probe.take(str(step), 2 * random_.randrange(1, 100), family)
                 assert code in (0, OUT_OF_MEMORY), family
                 held += [str(step)] * (code == 0)

@@ -190,10 +190,29 @@ struct any_node {
 
 enum { NODE_ALLOC = 10 };
 
+/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiate {
+	unsigned long long flags;
+	void *upload;
+	void *failed;
+	int result;
+};
+
+static int instantiate(const char *symbol, void **exec, void *graph) {
+	struct instantiate parameters = {0};
+	if (strcmp(symbol, "cuGraphInstantiateWithFlags") == 0) {
+		return CALL(symbol, (void **, void *, unsigned long long), exec, graph, 0);
+	}
+	if (strcmp(symbol, "cuGraphInstantiateWithParams") == 0) {
+		return CALL(symbol, (void **, void *, struct instantiate *), exec, graph, &parameters);
+	}
+	return CALL(symbol, (void **, void *, void **, char *, size_t), exec, graph, NULL, NULL, 0);
+}
+
 /* A graph with one allocation, which is launched; what it allocated is freed by hand. */
-static int run_graph(void *graph) {
+static int run_graph(const char *symbol, void *graph) {
 	void *exec = NULL;
-	int rc = CALL("cuGraphInstantiateWithFlags", (void **, void *, unsigned long long), &exec, graph, 0);
+	int rc = instantiate(symbol, &exec, graph);
 	if (rc == CU_OK) {
 		rc = CALL("cuGraphLaunch", (void *, void *), exec, NULL);
 		int end = CALL("cuGraphExecDestroy", (void *), exec);
@@ -203,7 +222,7 @@ static int run_graph(void *graph) {
 	return rc;
 }
 
-static int take_graph_by(const char *symbol, address *held, uint64_t bytes) {
+static int take_graph_by(const char *symbol, const char *instantiate_by, address *held, uint64_t bytes) {
 	struct any_node node = {.kind = NODE_ALLOC};
 	void *graph = NULL;
 	address made = 0;
@@ -225,21 +244,39 @@ static int take_graph_by(const char *symbol, address *held, uint64_t bytes) {
 		CALL("cuGraphDestroy", (void *), graph);
 		return rc;
 	}
-	rc = run_graph(graph);
+	rc = run_graph(instantiate_by, graph);
 	*held = rc == CU_OK ? node.of.alloc.start : *held;
 	return rc;
 }
 
 static int take_graph(address *held, uint64_t bytes) {
-	return take_graph_by("cuGraphAddMemAllocNode", held, bytes);
+	return take_graph_by("cuGraphAddMemAllocNode", "cuGraphInstantiateWithFlags", held, bytes);
 }
 
 static int take_node(address *held, uint64_t bytes) {
-	return take_graph_by("cuGraphAddNode", held, bytes);
+	return take_graph_by("cuGraphAddNode", "cuGraphInstantiate_v2", held, bytes);
 }
 
 static int take_node_v2(address *held, uint64_t bytes) {
-	return take_graph_by("cuGraphAddNode_v2", held, bytes);
+	return take_graph_by("cuGraphAddNode_v2", "cuGraphInstantiateWithParams", held, bytes);
+}
+
+/* A stream-ordered allocation that is captured, and happens when the graph is launched. */
+static int take_captured(address *held, uint64_t bytes) {
+	void *stream = NULL, *graph = NULL;
+	address start = 0;
+	CALL("cuStreamCreate", (void **, unsigned int), &stream, 1);
+	CALL("cuStreamBeginCapture_v2", (void *, int), stream, 0);
+	int rc = CALL("cuMemAllocAsync", (address *, size_t, void *), &start, bytes, stream);
+	CALL("cuStreamEndCapture", (void *, void **), stream, &graph);
+	CALL("cuStreamDestroy_v2", (void *), stream);
+	if (rc != CU_OK) {
+		CALL("cuGraphDestroy", (void *), graph);
+		return rc;
+	}
+	rc = run_graph("cuGraphInstantiate", graph);
+	*held = rc == CU_OK ? start : *held;
+	return rc;
 }
 
 static int give_graph(address held, uint64_t bytes) {
@@ -269,6 +306,7 @@ const struct family families[] = {
     {"graph", take_graph, give_graph},
     {"node", take_node, give_graph},
     {"node_v2", take_node_v2, give_graph},
+    {"captured", take_captured, give_graph},
     {NULL, NULL, NULL},
 };
 

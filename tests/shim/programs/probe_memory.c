@@ -171,6 +171,54 @@ static void pointer(char **word) {
 	printf("%d %u %u %d %u %u %d %u\n", one, kind, managed, all, kind_all, managed_all, bad, untouched);
 }
 
+/* host NAME MIB: pinned host memory */
+static void host(char **word) {
+	void *memory = NULL;
+	int rc = CALL("cuMemHostAlloc", (void **, size_t, unsigned int), &memory, mib(word[2]), 3);
+	if (rc == CU_OK) {
+		thing(word[1], 1)->at = (address)(uintptr_t)memory;
+	}
+	printf("%d\n", rc);
+}
+
+static void free_host(char **word) {
+	end_thing(word[1], CALL("cuMemFreeHost", (void *), (void *)(uintptr_t)at(word[1])));
+}
+
+/* CUmulticastObjectProp */
+struct multicast {
+	unsigned int devices;
+	size_t bytes;
+	unsigned long long handle_types, flags;
+};
+
+/* multicast NAME MIB */
+static void multicast(char **word) {
+	struct multicast prop = {.devices = 1, .bytes = mib(word[2])};
+	address handle = 0;
+	int rc = CALL("cuMulticastCreate", (address *, const struct multicast *), &handle, &prop);
+	if (rc == CU_OK) {
+		thing(word[1], 1)->at = handle;
+	}
+	printf("%d\n", rc);
+}
+
+/* bind MULTICAST HANDLE MIB: the memory of a handle; bind_at MULTICAST MAPPING MIB: what is mapped there */
+static void bind(char **word) {
+	printf("%d\n", CALL("cuMulticastBindMem", (address, size_t, address, size_t, size_t, unsigned long long), at(word[1]), 0,
+	                    at(word[2]), 0, mib(word[3]), 0));
+}
+
+static void bind_at(char **word) {
+	printf("%d\n", CALL("cuMulticastBindAddr", (address, size_t, address, size_t, unsigned long long), at(word[1]), 0,
+	                    at(word[2]), mib(word[3]), 0));
+}
+
+/* unbind MULTICAST DEVICE MIB */
+static void unbind(char **word) {
+	printf("%d\n", CALL("cuMulticastUnbind", (address, int, size_t, size_t), at(word[1]), atoi(word[2]), 0, mib(word[3])));
+}
+
 /* module: one more of whatever, never unloaded */
 static void module(char **word) {
 	address handle = 0;
@@ -194,5 +242,11 @@ const struct command memory_commands[] = {
     {"destroy_external", destroy_external, 2},
     {"pointer", pointer, 2},
     {"module", module, 1},
+    {"host", host, 3},
+    {"free_host", free_host, 2},
+    {"multicast", multicast, 3},
+    {"bind", bind, 4},
+    {"bind_at", bind_at, 4},
+    {"unbind", unbind, 4},
     {NULL, NULL, 0},
 };
