@@ -64,7 +64,7 @@ def place(request: CardRequest, room: Room, wiring: Wiring, order: str) -> Place
         ask = request.asks[0]
         need = need_of(ask, room)
         fit = _fit(request, ask, room, need)
-        cards, ok = pick(request, ask.count, fit, _key(request, room, order), wiring)
+        cards, ok = pick(request, ask.count, fit, card_key(request, room, order), wiring)
         return Placed(ok, (cards,), (need,))
     placed = _place_all(request, room, wiring, order)
     if placed.ok.all():
@@ -102,7 +102,7 @@ def _place_all(request: CardRequest, room: Room, wiring: Wiring, order: str) -> 
         if left.parts is not None:
             need[at] = need_of(asks[at], left)
         fit = _fit(request, asks[at], left, need[at])
-        chosen[at], found = pick(request, asks[at].count, fit, _key(request, left, order), wiring)
+        chosen[at], found = pick(request, asks[at].count, fit, card_key(request, left, order), wiring)
         ok &= found
         left = left.without(chosen[at], need[at])
     start, floor = room, left
@@ -115,7 +115,7 @@ def _place_all(request: CardRequest, room: Room, wiring: Wiring, order: str) -> 
             if start.parts is not None:
                 need[at] = need_of(ask, start)
             fit = _fit(request, ask, start, need[at])
-            key = _key(request, start, order) + _GROWS * _grows(start, floor, need[at])
+            key = card_key(request, start, order) + _GROWS * _grows(start, floor, need[at])
             chosen[at], found = pick(request, ask.count, fit, key, wiring)
             ok &= found
             floor = _lower(floor, start.without(chosen[at], need[at]))
@@ -131,7 +131,7 @@ def _size(ask: ContainerAsk) -> tuple[int, int, int, int, int]:
     return (-(ask.cores >= WHOLE_CORES), -ask.percent, -ask.memory_mib, -ask.cores, -ask.count)
 
 
-def _key(request: CardRequest, room: Room, order: str) -> Ints:
+def card_key(request: CardRequest, room: Room, order: str) -> Ints:
     """(n, G) what cards sort by, the smaller first."""
     if request.weights:
         return _weighed(request.weights, room, order)

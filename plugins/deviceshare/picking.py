@@ -21,6 +21,7 @@ from volcano_py.scheduler.model.resources import Ints, Mask
 
 NEVER: Final = np.int64(2**62)
 _FAR: Final = 2**20
+_NOTHING: Final = np.int64(-(2**62))
 _MOST_SETS: Final = 128
 """Sets of cards that are all looked at; of more, sets are grown card by card from each first card."""
 
@@ -125,7 +126,7 @@ def _sets(positions: int, count: int) -> NDArray[np.int64]:
 def _grown_set(count: int, fit: Mask, rank: Ints, links: Ints) -> Mask:
     """From each first card, always the card with the best links to those taken; the best of all ends."""
     rows, positions = np.arange(len(fit)), fit.shape[1]
-    best, best_value = np.zeros(fit.shape, np.bool_), np.full(len(fit), -1, np.int64)
+    best, best_value = np.zeros(fit.shape, np.bool_), np.full(len(fit), _NOTHING)
     for first in range(positions):
         chosen = np.zeros(fit.shape, np.bool_)
         chosen[:, first] = fit[:, first]
@@ -134,7 +135,8 @@ def _grown_set(count: int, fit: Mask, rank: Ints, links: Ints) -> Mask:
             nearest = np.where(fit & ~chosen, gain, -1).argmax(axis=1)
             chosen[rows, nearest] |= fit[rows, nearest]
         value = np.einsum("ni,nij,nj->n", chosen.astype(np.int64), links, chosen.astype(np.int64))
-        value = np.where(chosen.sum(axis=1) == count, value, -1)
+        value = value * positions**2 - np.where(chosen, rank, 0).sum(axis=1)
+        value = np.where(chosen.sum(axis=1) == count, value, _NOTHING)
         better = value > best_value
         best[better], best_value[better] = chosen[better], value[better]
     return best

@@ -6,7 +6,7 @@ nodes without registered cards ``nvidia.com/gpu`` stays a counted resource, see 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -28,7 +28,7 @@ from volcano_py.plugins.deviceshare.scoring import PolicyScores, linked, packed
 from volcano_py.plugins.deviceshare.slices import CardCharge, Taken, choice_of, single_choice
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
 from volcano_py.plugins.deviceshare.translate import main_ask
-from volcano_py.plugins.deviceshare.turns import Turns, independent, shares
+from volcano_py.plugins.deviceshare.turns import cards_in_turn, independent, shares
 from volcano_py.plugins.deviceshare.wiring import Wires
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Check, Scope, Scorer
@@ -136,9 +136,10 @@ class DeviceSharePlugin(Plugin):
     def _have_room_ahead(self, klass: TaskClass, view: NodeView, ahead: Ints) -> Mask:
         """As ``have_room``, once as many pods are taken as *ahead* (n,) says."""
         request, facts = cards_of(klass), self.facts(view.state)
-        rows, where = np.unique(view.rows, return_inverse=True)
-        room = room_of(view.state.cards, facts, request, rows, future=view.future)
-        ok: Mask = shares(request, room)[where] > ahead
+        starts = np.ones(len(view.rows), np.bool_)  # a row is there many times, one after another
+        np.not_equal(view.rows[1:], view.rows[:-1], out=starts[1:])
+        room = room_of(view.state.cards, facts, request, view.rows[starts], future=view.future)
+        ok: Mask = shares(request, room)[np.cumsum(starts) - 1] > ahead
         return ok | facts.bare(request.bare)[view.rows] if request.bare else ok
 
     # -- scores ---------------------------------------------------------------------------------
@@ -239,20 +240,14 @@ class DeviceSharePlugin(Plugin):
 
     def choose_in_turn(self, klass: TaskClass, rows: Rows32) -> list[CardChoice]:
         """The cards of pods of *klass* that go to *rows* (k,) one after another, and fit there."""
-        request, facts = cards_of(klass), self.facts(self._state)
-        order = request.card_order or self.settings.card_order
-        with_cards = [row for row in dict.fromkeys(rows.tolist()) if self._has_own(request, row)]
-        turns: dict[int, Turns] = {}
-        if with_cards:
-            room = room_of(self._state.cards, facts, request, np.array(with_cards, np.int32), future=False)
-            turns = {row: Turns(request, room, at, order) for at, row in enumerate(with_cards)}
+        request = cards_of(klass)
         [ask], choices = request.asks, []
         charges: dict[tuple[str, int], CardCharge] = {}
-        for row in rows.tolist():
-            if row not in turns:
+        for row, at in self._positions_in_turn(request, rows.tolist()):
+            if at is None:
                 choices.append(self._bare_choice(klass))
                 continue
-            specs, at = self._state.cards.specs[row], turns[row].next()
+            specs = self._state.cards.specs[row]
             spec = specs[at]
             share = Share(ask.memory_on(spec.memory_mib), ask.cores)
             kind = spec.vendor, spec.memory_mib
@@ -262,6 +257,18 @@ class DeviceSharePlugin(Plugin):
                 choices.append(self._choice(klass, specs, [[(at, share)]]))
                 charges[kind] = choices[-1].charge
         return choices
+
+    def _positions_in_turn(self, request: CardRequest, rows: list[int]) -> Iterator[tuple[int, int | None]]:
+        """Each of *rows* with the card position there; None where its cards are a counted resource."""
+        own = [row for row in dict.fromkeys(rows) if self._has_own(request, row)]
+        number = {row: at for at, row in enumerate(own)}
+        found: Iterator[int] = iter(())
+        if own:
+            order, facts = request.card_order or self.settings.card_order, self.facts(self._state)
+            room = room_of(self._state.cards, facts, request, np.array(own, np.int32), future=False)
+            found = iter(cards_in_turn(request, room, [number[r] for r in rows if r in number], order))
+        for row in rows:
+            yield row, next(found) if row in number else None
 
     def _has_own(self, request: CardRequest, row: int) -> bool:
         """Whether node *row* registers cards of the kind that is asked for."""

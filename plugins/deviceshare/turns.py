@@ -12,10 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk
-from volcano_py.plugins.deviceshare.choose import CORES, SPREAD, TENANT
+from volcano_py.plugins.deviceshare.choose import CORES, SPREAD, TENANT, card_key
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.names import WHOLE_CORES
 from volcano_py.plugins.deviceshare.needs import need_of
+from volcano_py.plugins.deviceshare.picking import NEVER
 from volcano_py.plugins.deviceshare.room import Room, fits
 from volcano_py.scheduler.model.resources import Ints
 
@@ -42,6 +43,30 @@ def shares(request: CardRequest, room: Room) -> Ints:
         count = np.where(room.cores_total == WHOLE_CORES, np.minimum(count, 1), count)
     total: Ints = np.where(fit, count, 0).sum(axis=1)
     return total
+
+
+def cards_in_turn(request: CardRequest, room: Room, visits: list[int], order: str) -> list[int]:
+    """The card positions of pods that come to the rows *visits* of *room*, one after another.
+
+    Most rows see one pod, so the first of each is found for all rows at once.
+    """
+    [ask] = request.asks
+    need = need_of(ask, room)
+    fit = fits(ask, room, need, untouched=request.untouched)
+    first = np.where(fit, card_key(request, room, order), NEVER).argmin(axis=1).tolist()
+    seen: dict[int, Turns | None] = {}
+    found = []
+    for row in visits:
+        if row not in seen:
+            seen[row] = None
+            found.append(first[row])
+            continue
+        turns = seen[row]
+        if turns is None:
+            turns = seen[row] = Turns(request, room, row, order)
+            turns.next()
+        found.append(turns.next())
+    return found
 
 
 class Turns:

@@ -29,6 +29,8 @@ UNFIT: Final = -np.inf
 RUNGS: Final = 8
 _WIDE: Final = 1024
 """Of more rows than this only the first two rungs are computed at once: most of them are never climbed."""
+_WIDE_LOCAL: Final = 32
+"""The same where checks look at more than amounts: their rungs cost more."""
 _NEXT: Final = 64
 """Rows of which the other rungs are computed together with those of one that is out of them."""
 _MANY: Final = 2**31 - 1
@@ -235,7 +237,8 @@ class Ladder:
         fits = capacity(free_amounts(state, rows), request) - ahead
         fits[~self._static[positions]] = 0
         depth = self._rungs.shape[1]
-        depth = min(depth, 2) if len(positions) > _WIDE and not keep_ahead else depth
+        wide = _WIDE_LOCAL if self.rules.local else _WIDE
+        depth = min(depth, 2) if len(positions) > wide and not keep_ahead else depth
         scores = np.full((len(positions), depth), UNFIT)
         open_rows = np.flatnonzero(fits > 0)
         if len(open_rows):
