@@ -11,6 +11,7 @@
 #include "nvml.h"
 #include "timing.h"
 
+#define SECOND_US UINT64_C(1000000)
 #define SAMPLE_EVERY_NS UINT64_C(100000000)
 #define REFILL_EVERY_NS UINT64_C(200000)
 #define MOST_SAVED_NS INT64_C(200000000) /* GPU time that can be saved up while idle */
@@ -112,6 +113,20 @@ static void trust_timing(int number) {
 	atomic_store(&card->blocks, 0);
 }
 
+/* GPU ns of the container since the last look. NVML speaks of the last second: of a longer time, in which
+ * nobody launched, no more is believed than was thought to run, twice over, so that long kernels are
+ * found out and idle time isn't taken for busy. */
+static uint64_t busy_ns(struct region_card *card, const struct nvml_busy *busy) {
+	const uint64_t whole = busy->passed_us * 10 * busy->percent;
+	if (busy->passed_us <= SECOND_US) {
+		return whole;
+	}
+	const uint64_t second = SECOND_US * 10 * busy->percent;
+	const uint64_t thought = 2 * atomic_load(&card->spent_ns);
+	const uint64_t most = thought > second ? thought : second;
+	return whole < most ? whole : most;
+}
+
 /* Measures by process; or, where the card or the pids don't allow that, by card. */
 static void measure(int number, uint64_t now) {
 	struct region_card *card = card_at(number);
@@ -128,7 +143,7 @@ static void measure(int number, uint64_t now) {
 		}
 		if (busy.newest_us > seen) {
 			atomic_store(&card->seen_us, busy.newest_us);
-			correct(card, busy.ours_ns);
+			correct(card, busy_ns(card, &busy));
 		}
 		return;
 	}

@@ -141,9 +141,8 @@ bool nvml_read_busy(const char *uuid, const uint32_t *pids, uint32_t count, uint
 	for (uint32_t i = 0; i < count; i++) {
 		percent += share_of(samples, sample_count, pids[i]);
 	}
-	percent = percent > 100 ? 100 : percent;
-	const uint64_t passed_us = since_us != 0 ? busy->newest_us - since_us : 0;
-	busy->ours_ns = passed_us * 10 * percent;
+	busy->percent = (uint32_t)(percent > 100 ? 100 : percent);
+	busy->passed_us = since_us != 0 ? busy->newest_us - since_us : 0;
 	return true;
 }
 

@@ -18,7 +18,8 @@ struct nvml_view {
 /* Busy time that NVML measured. */
 struct nvml_busy {
 	uint64_t newest_us; /* of the samples, by NVML's clock */
-	uint64_t ours_ns;   /* of the card's time since the last look, by the given processes */
+	uint64_t passed_us; /* between the newest samples of the last look and of this; 0: first look */
+	uint32_t percent;   /* of at most the last second, by the given processes together */
 	bool others;	    /* somebody else was busy */
 };
 
