@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from volcano_py.scheduler.cluster.shared import Shared
 from volcano_py.simulator.apiserver.selectable import selectable_fields
 
 Document = dict[str, Any]
@@ -25,6 +26,10 @@ Key = tuple[str, str]
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
+
+# The pods of a job have the same labels, those of a node that run the same fields: kept once.
+_labels: Final = Shared[Mapping[str, str]]()
+_fields: Final = Shared[Mapping[str, str]]()
 
 encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder().decode
@@ -285,8 +290,8 @@ def make_item(bucket: str, document: Document, version: int) -> Item:
         uid=metadata.get("uid") or "",
         version=version,
         body=encode(document),
-        labels=metadata.get("labels") or None,
-        fields=selectable_fields(bucket, document),
+        labels=_labels(metadata.get("labels") or {}) or None,
+        fields=_fields(selectable_fields(bucket, document) or {}) or None,
         owners=tuple(owner.get("uid", "") for owner in metadata.get("ownerReferences") or ()),
         ending=bool(metadata.get("deletionTimestamp")),
     )
