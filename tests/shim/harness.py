@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from tests.shim.stub.state import MIB, Card, Container, Driver, card_uuid
 from volcano_py.shim.agent import region
 
 DEADLINE_S = 60
+PATIENCE_S = 300
+"""After which a program that does not answer is killed, so that no fault of the library holds the tests."""
+
 BUILT = ROOT / "build" / "shim" / "libvgpu.so"
 LIBRARY = build.OUTPUT / "libvgpu.so"
 """A copy, so that a build that runs beside the tests takes nothing away from programs that start."""
@@ -115,7 +119,12 @@ class Probe:
     def hear(self) -> list[str]:
         """The words of the next answer."""
         assert self.process.stdout is not None
-        answer = self.process.stdout.readline()
+        patience = threading.Timer(PATIENCE_S, self.process.kill)
+        patience.start()
+        try:
+            answer = self.process.stdout.readline()
+        finally:
+            patience.cancel()
         if not answer:
             raise AssertionError(f"the program ended with {self.process.wait()}")
         return answer.split()

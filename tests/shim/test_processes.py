@@ -168,7 +168,9 @@ def test_more_processes_than_there_are_places_get_a_clean_refusal(pod: Slice) ->
         "os.close(gate[1])\n"
         "print(got.count(0), got.count(2), [os.waitpid(c, 0)[1] for c in children].count(0))\n"
     )
-    granted, refused, clean = map(int, pod.run([sys.executable, "-c", script], deadline_s=600).split())
+    told = pod.run([sys.executable, "-c", script], deadline_s=600).splitlines()
+    granted, refused, clean = map(int, told[-1].split())
+    assert all("region has places for" in line for line in told[:-1])
     assert granted + refused == 1100
     assert granted <= 1024
     assert clean == 1100
@@ -283,6 +285,15 @@ def test_a_bounded_fork_bomb(pod: Slice, depth: int, width: int) -> None:
     assert pod.python(script) == "done"
     assert pod.driver.violations == 0
     assert pod.held() == 0
+
+
+def test_the_library_starts_no_thread(library: Path, tmp_path: Path) -> None:
+    """Nor has it anything to do while nobody calls it."""
+    with one_slice(tmp_path, (1024,), cores=50) as slice_, slice_.probe() as probe:
+        probe.start()
+        assert probe.take("a", 100) == 0
+        assert probe.code("launch cuLaunchKernel 10 1 2000") == 0
+        assert len(list(Path(f"/proc/{probe.process.pid}/task").iterdir())) == 1
 
 
 def test_a_stopped_process_keeps_what_it_holds(pod: Slice, probe: Probe) -> None:

@@ -25,7 +25,9 @@ static void start(void) {
 
 /* Once before the stop, so that what is found but once is found; the last is what is stepped through. */
 static void stop_here(void) {
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+		_exit(7);
+	}
 	raise(SIGSTOP);
 }
 
@@ -63,6 +65,10 @@ static int run_and_kill(pid_t child, long instructions) {
 			break;
 		}
 		waitpid(child, &status, 0);
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+		fprintf(stderr, "the victim ended with %d (7: it may not be traced)\n", WEXITSTATUS(status));
+		exit(7);
 	}
 	if (!WIFSTOPPED(status)) {
 		return 1;
