@@ -126,7 +126,7 @@ class Reader:
         items = said.get("items") if isinstance(said, dict) else None
         if not isinstance(items, list):
             raise Garbage(f"no list of {self.resource.plural}: {_start(body)}")
-        meta = said.get("metadata") or {}
+        meta = _mapping(said.get("metadata"))
         where = ListMeta(str(meta.get("resourceVersion") or ""), str(meta.get("continue") or ""))
         return _page([self._careful(one) for one in items], where)
 
@@ -140,8 +140,8 @@ class Reader:
         if kind == "ERROR":
             return Event(kind, "", error=status_error(about, 500, b"", f"watch {self.resource.plural}"))
         if kind == "BOOKMARK":
-            meta = about.get("metadata") or {}
-            complete = (meta.get("annotations") or {}).get(_INITIAL_END) == "true"
+            meta = _mapping(about.get("metadata"))
+            complete = _mapping(meta.get("annotations")).get(_INITIAL_END) == "true"
             return Event(kind, str(meta.get("resourceVersion") or ""), complete=complete)
         raise Garbage(f"an unknown event of {self.resource.plural}: {str(kind)[:40]!r}")
 
@@ -177,6 +177,11 @@ class Reader:
 
 def _page(items: list[Seen], meta: ListMeta) -> Page:
     return Page(items, meta.resource_version, meta.continue_)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """*value* if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def _tolerant(text: bytes | msgspec.Raw) -> Any:

@@ -202,10 +202,10 @@ def test_pod_groups_are_models_of_their_kind_without_the_ledger_of_writers() -> 
 
 
 def test_kinds_without_a_model_stay_mappings() -> None:
-    doc = {"metadata": {"name": "c", "namespace": "a"}, "data": {"k": "v"}}
-    (seen,) = page("ConfigMap", doc).items
-    assert seen.item["data"] == {"k": "v"}
-    assert (seen.item["kind"], seen.item["apiVersion"]) == ("ConfigMap", "v1")
+    doc = {"metadata": {"name": "c", "namespace": "a"}, "spec": {"k": "v"}}
+    (seen,) = page("Lease", doc).items
+    assert seen.item["spec"] == {"k": "v"}
+    assert (seen.item["kind"], seen.item["apiVersion"]) == ("Lease", "coordination.k8s.io/v1")
 
 
 @pytest.mark.parametrize("kind", ["Pod", "PodGroup"])

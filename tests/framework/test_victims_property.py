@@ -204,7 +204,7 @@ mixed = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(running, mixed, minimum)
 @example(
     [

@@ -31,7 +31,7 @@ def problems(manifest: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("version", "kind"),
     [
-        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
         ("apps/v1", "Pod"),
         ("v1", "StorageClass"),
         ("batch.volcano.sh/v1alpha1", "Job"),
