@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from volcano_py.scheduler.cluster.shared import Shared
 from volcano_py.simulator.apiserver.selectable import selectable_fields
 
 Document = dict[str, Any]
@@ -26,10 +25,6 @@ Key = tuple[str, str]
 ADDED: Final = "ADDED"
 MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
-
-# The pods of a job have the same labels, those of a node that run the same fields: kept once.
-_labels: Final = Shared[Mapping[str, str]]()
-_fields: Final = Shared[Mapping[str, str]]()
 
 encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder().decode
@@ -290,8 +285,21 @@ def make_item(bucket: str, document: Document, version: int) -> Item:
         uid=metadata.get("uid") or "",
         version=version,
         body=encode(document),
-        labels=_labels(metadata.get("labels") or {}) or None,
-        fields=_fields(selectable_fields(bucket, document) or {}) or None,
+        labels=_once(metadata.get("labels")),
+        fields=_once(selectable_fields(bucket, document)),
         owners=tuple(owner.get("uid", "") for owner in metadata.get("ownerReferences") or ()),
         ending=bool(metadata.get("deletionTimestamp")),
     )
+
+
+_MOST_REMEMBERED: Final = 4096
+_known: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+
+
+def _once(texts: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """*texts* or equal ones that are kept already: the pods of a job have the same labels."""
+    if not texts:
+        return None
+    if len(_known) >= _MOST_REMEMBERED:
+        _known.clear()
+    return _known.setdefault(tuple(texts.items()), texts)
