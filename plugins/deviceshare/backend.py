@@ -176,6 +176,12 @@ class Backend:
     soft_node: str = ""
     groups: tuple[str, ...] = ()
 
+    @property
+    def is_sliced(self) -> bool:
+        """Its cards are handed out in MiB and percent, as those of most others are."""
+        whole_only = self.counted is not None and self.counted.slots == 1
+        return bool(self.names.memory) and self.whole_cores == WHOLE_CORES and not whole_only
+
 
 def hami_family(word: str, *, extra: Extra | None = None, consumed: bool = True) -> dict[str, Family]:
     """Records in HAMi's form under ``hami.io/<word>-devices-...``, by family.

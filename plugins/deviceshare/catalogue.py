@@ -19,6 +19,7 @@ from volcano_py.plugins.deviceshare.mig import DEFAULTS, KnownGeometry
 Books = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """Names under which shares, MiB and cores of a card are carried."""
 MEASURES: Final = ("slots", "memory", "cores")
+ACCELERATOR: Final = "volcano-py.io/accelerator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Catalogue:
         registers: annotation of a node -> who reads it, in the order in which they are looked for.
         askings: resource name -> what it asks for.
         geometries: how cards of some models can be cut into instances.
+        accelerators: slices of any vendor's cards, asked for by one name.
     """
 
     def __init__(self, backends: Iterable[Backend], geometries: tuple[KnownGeometry, ...] = DEFAULTS) -> None:
@@ -66,6 +68,10 @@ class Catalogue:
         for group in sorted({group for backend in self.backends.values() for group in backend.groups}):
             asking = Asking(group_names(group), tuple(self._members(group)))
             self.askings.update(dict.fromkeys(asking.names, asking))
+        alike = tuple(backend for backend in self.backends.values() if backend.is_sliced)
+        self.accelerators = Asking(group_names(ACCELERATOR), alike)
+        if alike:
+            self.askings.update(dict.fromkeys(self.accelerators.names, self.accelerators))
 
     @cached_property
     def resources(self) -> frozenset[str]:
@@ -82,11 +88,12 @@ class Catalogue:
     @cached_property
     def not_offered(self) -> frozenset[str]:
         """Names that ask for cards, but are no amount that a node could have."""
-        return frozenset(
+        names = {
             name
             for asking in self.askings.values()
             for name in (*asking.names.percent, *asking.names.priority)
-        )
+        }
+        return frozenset(names | set(self.accelerators.names))
 
     @cached_property
     def wishes(self) -> frozenset[str]:
@@ -113,6 +120,8 @@ class Catalogue:
     def shared_books(self, vendors: Iterable[str]) -> Books:
         """Names of the group that *vendors* are; none if they are no group."""
         wanted = set(vendors)
+        if wanted == set(self.accelerators.vendors):
+            return self.accelerators.names.books
         for group in sorted({group for vendor in wanted for group in self.backends[vendor].groups}):
             if {backend.vendor for backend in self._members(group)} == wanted:
                 return group_names(group).books

@@ -43,15 +43,20 @@ def slice_totals(slices: Sequence[tuple[Role, Slice]]) -> Totals:
 
 
 def charged(
-    slices: Sequence[tuple[Role, Slice]], vendors: Mapping[int, str], catalogue: Catalogue
+    slices: Sequence[tuple[Role, Slice]],
+    vendors: Mapping[int, str],
+    catalogue: Catalogue,
+    asked: Sequence[str] = (),
 ) -> dict[str, int]:
-    """What *slices* come to under the names of the *vendors* of their cards."""
+    """What *slices* come to under the names of the *vendors* of their cards, and of the group *asked* for."""
     found = sorted({vendors[part.card] for _, part in slices})
     charge: dict[str, int] = {}
     for vendor in found:
         own = [(role, part) for role, part in slices if vendors[part.card] == vendor]
         for name, amount in spelled(slice_totals(own), catalogue.books(vendor)).items():
             charge[name] = charge.get(name, 0) + amount
+    if len(asked) > 1:
+        charge = spelled(slice_totals(slices), catalogue.shared_books(asked)) | charge
     return charge
 
 

@@ -51,7 +51,9 @@ def booked(
         held = sorted([*slices, *lost], key=start)
         parts = [(roles.get(part.container, Role.APP), part) for part in held]
         vendors = {part.card: cards[part.card].vendor if part.card != NO_CARD else vendor for part in held}
-        charge = charge_with(pod_request(pod), charged(parts, vendors, catalogue), catalogue)
+        charge = charge_with(
+            pod_request(pod), charged(parts, vendors, catalogue, request.selection.vendors), catalogue
+        )
     instances, unknown = _instances(slices, cards)
     told = "instance is not known; all of the card is booked"
     problems += [Problem(field, f"card {uuid}: {told}") for uuid in unknown]

@@ -105,5 +105,7 @@ def _charge(
     roles = {ask.container: ask.role for ask in request.asks}
     parts = [(roles[part.container], part) for part in slices]
     vendors = {part.card: specs[part.card].vendor for part in slices}
-    charge = charge_with(dict(klass.signature.charge), charged(parts, vendors, catalogue), catalogue)
+    charge = charge_with(
+        dict(klass.signature.charge), charged(parts, vendors, catalogue, request.selection.vendors), catalogue
+    )
     return None if charge == klass.signature.charge else charge
