@@ -15,9 +15,12 @@
 #define SAMPLE_EVERY_NS UINT64_C(100000000)
 #define REFILL_EVERY_NS UINT64_C(200000)
 #define MOST_SAVED_NS INT64_C(200000000) /* GPU time that can be saved up while idle */
+#define QUEUE_MOST_NS UINT64_C(250000000) /* that a launch may wait in its stream */
+#define TIMED_EVERY_NS UINT64_C(50000000)
+#define BLOCK 1024u /* parts in which remembered blocks are counted */
 #define REMEMBERED_NS UINT64_C(1000000000) /* measured time that an estimate rests on */
-#define MOST_OWED_NS INT64_C(-60000000000)
-#define MOST_COST_NS UINT64_C(2000000000) /* of one launch, by estimate */
+#define MOST_OWED_NS INT64_C(-600000000000)
+#define MOST_COST_NS UINT64_C(60000000000) /* of one launch, by estimate */
 #define PAUSE_LEAST_NS UINT64_C(100000)
 #define PAUSE_MOST_NS UINT64_C(5000000)
 #define CONTENDED_FOR_NS UINT64_C(3000000000) /* after another container was last seen busy */
@@ -79,7 +82,7 @@ static bool own_pids(uint32_t *pids, uint32_t room, uint32_t *count) {
  * later than its blocks: both fade together, by the time measured and not by samples. */
 static void learn_cost(struct region_card *card, uint64_t measured_ns, uint64_t blocks) {
 	uint64_t time = atomic_load(&card->recent_ns) + measured_ns;
-	uint64_t count = atomic_load(&card->recent_blocks) + blocks;
+	uint64_t count = atomic_load(&card->recent_blocks) + blocks * BLOCK;
 	while (time > REMEMBERED_NS) {
 		time /= 2;
 		count /= 2;
@@ -87,7 +90,7 @@ static void learn_cost(struct region_card *card, uint64_t measured_ns, uint64_t 
 	atomic_store(&card->recent_ns, time);
 	atomic_store(&card->recent_blocks, count);
 	if (count != 0 && time != 0) {
-		const uint64_t cost = time / count * 1024 + time % count * 1024 / count;
+		const uint64_t cost = (uint64_t)((double)time * 1024 * BLOCK / (double)count);
 		atomic_store(&card->cost, cost != 0 ? cost : 1);
 	}
 }
@@ -101,8 +104,15 @@ static void correct(struct region_card *card, uint64_t measured_ns) {
 	learn_cost(card, measured_ns, blocks);
 }
 
+/* Whether NVML tells nothing of the card, so that only timed launches teach what they cost. */
+static bool is_untold(int card) {
+	return (atomic_load_explicit(&slice_process()->untold, memory_order_relaxed) >> card & 1) != 0;
+}
+
 void cores_learn(int card, uint64_t ns, uint64_t blocks) {
-	learn_cost(card_at(card), ns, blocks);
+	if (is_untold(card) || atomic_load(&card_at(card)->cost) == 0) {
+		learn_cost(card_at(card), ns, blocks);
+	}
 }
 
 /* Nobody tells how busy the card is: what launches cost by their own time is all that counts. */
@@ -118,7 +128,7 @@ static void trust_timing(int number) {
  * found out and idle time isn't taken for busy. */
 static uint64_t busy_ns(struct region_card *card, const struct nvml_busy *busy) {
 	const uint64_t whole = busy->passed_us * 10 * busy->percent;
-	if (busy->passed_us <= SECOND_US) {
+	if (busy->passed_us <= SECOND_US || atomic_load(&card->cost) == 0) {
 		return whole;
 	}
 	const uint64_t second = SECOND_US * 10 * busy->percent;
@@ -187,6 +197,21 @@ static bool holds(int card, uint64_t now, uint32_t *cores) {
 	return false;
 }
 
+/* Whether launches pile up in a stream: one that was timed isn't done after some time, or it is the
+ * very first, and nothing is known yet of what launches cost. */
+static bool is_behind(int card, uint64_t now) {
+	const struct timing *timing = &slice_process()->timing;
+	timing_look();
+	return timing->pending && timing->card == card &&
+	       (atomic_load(&card_at(card)->cost) == 0 || now - timing->started > QUEUE_MOST_NS);
+}
+
+bool cores_want_timing(int card) {
+	const struct timing *timing = &slice_process()->timing;
+	return !timing->pending && (is_untold(card) || atomic_load(&card_at(card)->cost) == 0 ||
+				    clock_ns() - timing->started > TIMED_EVERY_NS);
+}
+
 /* Time until the launch may go: 0 if now. */
 static uint64_t remaining(int card, uint64_t now) {
 	uint32_t cores;
@@ -197,11 +222,8 @@ static uint64_t remaining(int card, uint64_t now) {
 	if (!holds(card, now, &cores)) {
 		return 0;
 	}
-	if (cores_are_untold(card)) {
-		timing_look();
-		if (slice_process()->timing.pending && atomic_load(&card_at(card)->cost) == 0) {
-			return PAUSE_LEAST_NS; /* nothing is known yet of what launches cost */
-		}
+	if (is_behind(card, now)) {
+		return PAUSE_LEAST_NS;
 	}
 	const int64_t tokens = atomic_load(&card_at(card)->tokens);
 	return tokens > 0 ? 0 : (uint64_t)(-tokens) / cores * 100 + PAUSE_LEAST_NS;

@@ -16,10 +16,9 @@ void cores_wait(int card, uint64_t blocks);
 /* Learns what blocks cost from a launch whose time was taken. */
 void cores_learn(int card, uint64_t ns, uint64_t blocks);
 
-/* Whether launches on the card have to be timed, since NVML doesn't tell its use. */
-static inline bool cores_are_untold(int card) {
-	return (atomic_load_explicit(&slice_process()->untold, memory_order_relaxed) >> card & 1) != 0;
-}
+/* Whether the next launch on the card shall be timed: the first ones, some later ones to see that they
+ * don't pile up in a stream, and all that can be where NVML tells nothing. */
+bool cores_want_timing(int card);
 
 /* Notes the launch. Whether cores_wait is needed. No lock, and no clock that costs. */
 static inline bool cores_note(int card, int slot) {

@@ -42,7 +42,7 @@ static bool launch(uint64_t blocks, CUstream stream) {
 		return false;
 	}
 	cores_wait(card, blocks);
-	return cores_are_untold(card) && timing_begin(card, blocks, stream);
+	return cores_want_timing(card) && timing_begin(card, blocks, stream);
 }
 
 static CUresult launched(bool timed, CUstream stream, CUresult result) {

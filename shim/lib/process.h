@@ -20,7 +20,8 @@
 struct timing {
 	atomic_flag taken; /* by the thread that looks at it or starts it */
 	_Atomic bool pending;
-	int card;
+	_Atomic uint64_t started; /* CLOCK_MONOTONIC ns */
+	_Atomic int card;
 	uint64_t blocks;
 	uint64_t context; /* that the events belong to */
 	CUevent first;

@@ -84,7 +84,7 @@ struct region_card {
 	_Atomic uint64_t launches;     /* of processes that are gone */
 	_Atomic uint64_t busy_ns;      /* measured time of the container on the card */
 	_Atomic uint64_t recent_ns;    /* measured, older measurements fading */
-	_Atomic uint64_t recent_blocks; /* launched meanwhile, fading alike */
+	_Atomic uint64_t recent_blocks; /* 1024ths of a block launched meanwhile, fading alike */
 	_Atomic uint64_t contended_ns; /* CLOCK_MONOTONIC when another container was last busy there */
 	uint8_t reserved[8];
 	_Atomic int64_t tokens;      /* GPU ns that may be spent; negative: owed */

@@ -4,6 +4,7 @@
 #include "timing.h"
 
 #include "card.h"
+#include "clock.h"
 #include "cores.h"
 #include "driver.h"
 #include "slice.h"
@@ -43,6 +44,7 @@ bool timing_begin(int card, uint64_t blocks, CUstream stream) {
 	if (!timing->pending && make_events(timing) && record != NULL &&
 	    record(timing->first, stream) == CUDA_SUCCESS) {
 		timing->card = card;
+		timing->started = clock_ns();
 		timing->blocks = blocks;
 		return true;
 	}

@@ -1,5 +1,6 @@
-/* Where NVML doesn't tell how busy a card is (MIG, old drivers): the time of some launches, taken
- * between two events of the driver. */
+/* The time of some launches, taken between two events of the driver. It tells what the first launches
+ * cost, whether launches pile up in a stream, and, where NVML doesn't tell how busy a card is (MIG, old
+ * drivers), all that is known. */
 #ifndef VPY_TIMING_H
 #define VPY_TIMING_H
 
@@ -8,7 +9,7 @@
 
 #include "cuda_abi.h"
 
-/* Before a launch on a card whose use isn't told: starts to take its time, unless one is being taken
+/* Before a launch: starts to take its time, unless one is being taken
  * already. Returns whether timing_end must follow the launch. */
 bool timing_begin(int card, uint64_t blocks, CUstream stream);
 void timing_end(CUstream stream, CUresult result);
