@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pynvml
 import structlog
@@ -34,6 +34,8 @@ from volcano_py.shim.agent.tenants import Tenant
 
 _BLOCK_ROUNDS: Final = 2.5
 """Launches are held for so many rounds, so that one late round lets nobody through."""
+_MOST_EVENTS: Final = 100
+"""Events that may be on their way at once."""
 _LATE_ROUNDS: Final = 5.0
 """After so many rounds without one, what was seen last is no longer told."""
 
@@ -59,8 +61,10 @@ class Watch:
     kubelet_roots: tuple[str, ...] = ROOTS
 
 
-Tell = Callable[[Tenant, str, str], Awaitable[None]]
-"""Writes an event about a container: whom, reason, text."""
+Event = tuple[Tenant, str, str]
+"""About whom, reason, text."""
+Tell = Callable[[Tenant, str, str], Coroutine[Any, Any, None]]
+"""Writes an event."""
 
 
 class Keeper:
@@ -94,6 +98,7 @@ class Keeper:
         self.hand = Hand(Freezer(tree), watch.every_s * _BLOCK_ROUNDS)
         self._log = structlog.get_logger()
         self._said: dict[tuple[str, str], str] = {}
+        self._telling: set[asyncio.Task[None]] = set()
         self.look = Look()
         self.rounds = 0
         self.failures = 0
@@ -127,8 +132,18 @@ class Keeper:
         self._fault("node", "look", "")
         self.look = look
         self.rounds += 1
-        for tenant, reason, text in told:
-            await self._tell(tenant, reason, text)
+        for event in told:
+            self._tell_beside(event)
+
+    def _tell_beside(self, event: Event) -> None:
+        """Write *event* without waiting for it: whoever is stopped must not wait for an API server."""
+        tenant, reason, text = event
+        if len(self._telling) >= _MOST_EVENTS:
+            self._log.warning("an event is left out, too many are on their way", of=tenant.name, said=text)
+            return
+        task = asyncio.get_running_loop().create_task(self._tell(tenant, reason, text))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
 
     def is_late(self, now_s: float) -> bool:
         """Whether the latest look is too old to be told."""
@@ -136,20 +151,16 @@ class Keeper:
 
     # -- in the thread ------------------------------------------------------------------------------
 
-    def _round(
-        self, tenants: tuple[Tenant, ...], memories: Memories
-    ) -> tuple[Look, list[tuple[Tenant, str, str]]]:
+    def _round(self, tenants: tuple[Tenant, ...], memories: Memories) -> tuple[Look, list[Event]]:
         join_host_cgroups(self._watch.proc)  # each thread has a view of its own
         look = self._look(tenants)
         self._forget(tenants, look.cgroups)
         memories, acts = decide(self._watch.policy, look.seen(), memories, look.at_s)
         for failed in self.hand.carry_out(acts, look.cgroups):
             self._fault(failed.act.tenant.name, failed.act.kind.name.lower(), failed.error)
+        self._tried(self._note_numbers, look)
         if self._watch.guard:
-            self._hold_devices(look)
-        for each in tenants:
-            if each.key in look.regions and each.key in look.cgroups:
-                note_host_pids(each, look.regions[each.key], look.cgroups[each.key], self._tree)
+            self._tried(self._hold_devices, look)
         told = [(act.tenant, act.reason, act.text) for act in acts if act.kind is Kind.TELL]
         return replace(look, memories=memories), told
 
@@ -186,15 +197,28 @@ class Keeper:
         self._fault("driver", "cards", "; ".join(one.trouble for one in readings if one.trouble))
         return readings
 
+    def _tried(self, work: Callable[[Look], None], look: Look) -> None:
+        """Do *work*; where it can't be done, what was decided stays remembered all the same."""
+        try:
+            work(look)
+            self._fault("node", work.__name__, "")
+        except (CgroupError, OSError) as error:
+            self._fault("node", work.__name__, str(error))
+
+    def _note_numbers(self, look: Look) -> None:
+        for each in look.tenants:
+            if each.key in look.regions and each.key in look.cgroups:
+                note_host_pids(each, look.regions[each.key], look.cgroups[each.key], self._tree)
+
     def _hold_devices(self, look: Look) -> None:
+        """Who holds a card that did not tell its number is left as it is: nobody is kept from his own."""
         files = card_files(self._watch.devices)
-        minors = {each.uuid: each.minor for each in look.readings}
+        minors = {each.uuid: each.minor for each in look.readings if each.minor is not None}
         for tenant in look.tenants:
-            own = [files.get(minors.get(uuid, -1)) for uuid in tenant.holds]  # type: ignore[arg-type]
+            own = [files[minors[uuid]] for uuid in tenant.holds if minors.get(uuid) in files]
             cgroup = look.cgroups.get(tenant.key)
-            if cgroup is not None and all(own):
-                known = frozenset(device for device in own if device is not None)
-                self._hold(tenant, cgroup, CardFiles(frozenset(files.values()), known))
+            if cgroup is not None and len(own) == len(tenant.holds):
+                self._hold(tenant, cgroup, CardFiles(frozenset(files.values()), frozenset(own)))
 
     def _hold(self, tenant: Tenant, cgroup: ContainerCgroup, files: CardFiles) -> None:
         try:

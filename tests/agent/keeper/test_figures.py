@@ -254,3 +254,35 @@ def test_what_was_done_is_counted(scene: Scene) -> None:
     one_round(keeper)
     acts = scene.figures(keeper)["volcano_py_keeper_acts_total"]
     assert acts == {(kind.name.lower(),): float(kind is Kind.TELL) for kind in Kind}
+
+
+def test_a_silent_api_server_holds_nothing_up(scene: Scene) -> None:
+    """Else nobody who is stopped would be let go meanwhile."""
+    asked: list[str] = []
+
+    async def never(tenant: Tenant, *_: str) -> None:
+        asked.append(tenant.pod)
+        await asyncio.Event().wait()
+
+    async def rounds(keeper: Keeper) -> None:
+        for _ in range(3):
+            await keeper.round()
+
+    for pod in range(60):
+        scene.tenant(f"p{pod}", 10 + pod)
+    scene.cards = [reading(GPU, *(CardProcess(10 + pod, 200 * MIB) for pod in range(60)))]
+    keeper = scene.keeper(Policy(Overuse(Answer.EVENT, over_s=0, again_s=0, tolerance_mib=0)))
+    keeper._tell = never
+    asyncio.run(asyncio.wait_for(rounds(keeper), 60))
+    assert keeper.rounds == 3
+    assert len(asked) == 100  # of 180; the others are only logged
+
+
+def test_what_fails_after_a_decision_does_not_undo_it(scene: Scene) -> None:
+    scene.tenant("a", 10)
+    scene.cards = [reading(GPU, CardProcess(10, 200 * MIB))]
+    keeper = scene.keeper(Policy(Overuse(Answer.EVENT, over_s=0, tolerance_mib=0)))
+    (scene.folder / "dev").rmdir()
+    for _ in range(2):
+        one_round(keeper)
+    assert (keeper.rounds, keeper.failures, len(scene.told)) == (2, 2, 1)

@@ -28,7 +28,10 @@ from volcano_py.shim.agent import region
 from volcano_py.shim.agent.cgroup.files import processes
 from volcano_py.shim.agent.cgroup.freezer import MARK, Freezer, State
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
+from volcano_py.shim.agent.hand import Hand
 from volcano_py.shim.agent.keeper import Keeper, Watch
+from volcano_py.shim.agent.overuse import Act, Kind
+from volcano_py.shim.agent.tenants import Tenant
 
 GPU: Final = card_uuid(0)
 SETTINGS: Final = {"answer": "event", "over_s": 0.3, "way": "off", "idle_s": 2.0, "most_s": 600.0}
@@ -246,6 +249,36 @@ def test_who_holds_no_slice_any_more_is_let_go(node: Node) -> None:
     assert freezer.state(stopped) is State.THAWED
     assert freezer.state(paused) is State.FROZEN
     assert process.poll() is None
+
+
+def act(kind: Kind, cgroup: ContainerCgroup) -> Act:
+    return Act(kind, Tenant(cgroup.pod_uid, cgroup.container_id, "ns", "p", "main", {}), "why", "why")
+
+
+def test_after_the_end_nobody_is_stopped_any_more(node: Node) -> None:
+    """A round may be under way in its thread when the agent ends."""
+    mine = node.host.container()
+    hand = Hand(Freezer(node.host.tree), 1.0)
+    hand.freezer.freeze(mine, WAIT_S)
+    assert hand.close() == [mine]
+    cgroups = {(mine.pod_uid, mine.container_id): mine}
+    assert hand.carry_out([act(Kind.FREEZE, mine), act(Kind.KILL, mine)], cgroups) == []
+    assert hand.freezer.state(mine) is State.THAWED
+    assert set(hand.done.values()) == {0}
+
+
+def test_an_act_that_fails_keeps_no_other_from_being_done(node: Node) -> None:
+    paused, mine = node.host.container(), node.host.container()
+    hand = Hand(Freezer(node.host.tree), 1.0)
+    hand.freezer.freeze(paused, WAIT_S)
+    os.removexattr(node.host.tree.folder(paused, "freezer"), MARK)
+    cgroups = {(each.pod_uid, each.container_id): each for each in (paused, mine)}
+    acts = [act(Kind.FREEZE, paused), act(Kind.BLOCK, paused), act(Kind.FREEZE, mine)]
+    failed = hand.carry_out(acts, cgroups)
+    assert [each.act for each in failed] == acts[:2]
+    assert "frozen by somebody else" in failed[0].error
+    assert "no region" in failed[1].error
+    assert eventually(lambda: hand.freezer.state(mine) is State.FROZEN)
 
 
 async def nobody_tells(*_: object) -> None:
