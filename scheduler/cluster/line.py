@@ -1,22 +1,23 @@
 """One HTTP/1.1 connection: a request at a time, and its answer.
 
 For small requests of which there are thousands, at a quarter of what a client for everything costs
-(``posts.py``). An answer is read whole; one that is longer than such answers are ends the connection.
+(``posts.py``). An answer is read whole, by httptools; one that is longer than such answers are ends the
+connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-__all__ = ["Answer", "Line", "read_answer"]
+import httptools
+
+__all__ = ["Answer", "AnswerReader", "Line"]
 
 _LONGEST: Final = 1 << 20
-_STATUS: Final = re.compile(r"HTTP/1\.([01]) ([1-9]\d\d)(?: |$)")
-_HEX: Final = re.compile(rb"[0-9a-fA-F]{1,8}")
-_BODILESS: Final = frozenset({204, 304})
+_LENGTHS: Final = frozenset({"content-length", "transfer-encoding"})
+_NO_HTTP: Final = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 
 
 class Answer(NamedTuple):
@@ -33,6 +34,65 @@ class Answer(NamedTuple):
     stays: bool
 
 
+class AnswerReader:
+    """Reads one answer (RFC 9112) from its pieces."""
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._headers: dict[str, str] = {}
+        self._body = bytearray()
+        self._length = 0
+        self._has_head = self._whole = self._stays = False
+
+    def feed(self, data: bytes) -> Answer | None:
+        """The answer, once *data* makes it whole. Raises ``ValueError`` for what is no answer."""
+        self._length += len(data)
+        if self._length > _LONGEST:
+            raise ValueError("the answer is too long")
+        try:
+            self._parser.feed_data(data)
+        except _NO_HTTP as error:
+            if not self._whole:
+                raise ValueError(f"no HTTP: {error}") from error
+            self._stays = False
+        return self._answer() if self._whole else None
+
+    def ended(self) -> Answer | None:
+        """The answer that the end of the connection makes whole: one that says nothing of its length."""
+        if not self._has_head or self._whole or _LENGTHS & self._headers.keys():
+            return None
+        return self._answer()
+
+    def _answer(self) -> Answer:
+        return Answer(self._parser.get_status_code(), self._headers, bytes(self._body), self._stays)
+
+    # -- what httptools tells -------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """The answer begins, or, behind it, something that nobody asked for."""
+        self._stays = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header, or one behind a body in pieces."""
+        if not self._has_head:
+            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The body follows, if there is one."""
+        self._has_head = True
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        """All of it came, if it isn't one that says that the answer comes later."""
+        if self._parser.get_status_code() < 200:
+            self._headers, self._has_head = {}, False
+        elif not self._whole:
+            self._whole, self._stays = True, self._parser.should_keep_alive()
+
+
 class Line(asyncio.Protocol):
     """One connection. It is closed as soon as anything is not as it should be.
 
@@ -44,7 +104,7 @@ class Line(asyncio.Protocol):
         self.idle_since = 0.0
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
-        self._data = b""
+        self._reader = AnswerReader()
 
     @property
     def is_open(self) -> bool:
@@ -61,7 +121,7 @@ class Line(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the connection is closed")
         loop = asyncio.get_running_loop()
-        self._answer = loop.create_future()
+        self._answer, self._reader = loop.create_future(), AnswerReader()
         try:
             self._transport.write(request)
             answer = await self._answer
@@ -92,88 +152,20 @@ class Line(asyncio.Protocol):
         if self._answer is None or self._answer.done():
             self.hang_up()  # nobody asked for this
             return
-        self._data += data
         try:
-            answer = read_answer(self._data)
+            answer = self._reader.feed(data)
         except ValueError as error:
             self._answer.set_exception(error)
             return
         if answer is not None:
-            self._data = b""
             self._answer.set_result(answer)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection has ended, and with it perhaps an answer that says nothing of its length."""
         if self._answer is None or self._answer.done():
             return
-        try:
-            answer = read_answer(self._data, ended=error is None)
-        except ValueError:
-            answer = None
+        answer = self._reader.ended() if error is None else None
         if answer is not None:
             self._answer.set_result(answer)
         else:
             self._answer.set_exception(error or ConnectionResetError("the server closed the connection"))
-
-
-def read_answer(data: bytes, *, ended: bool = False) -> Answer | None:
-    """The answer that *data* is (RFC 9112); None while it is not whole.
-
-    *ended*: nothing comes after it. Raises ``ValueError`` for what is no answer.
-    """
-    if len(data) > _LONGEST:
-        raise ValueError("the answer is too long")
-    head, blank, rest = data.partition(b"\r\n\r\n")
-    if not blank:
-        return None
-    first, *lines = head.decode("latin-1").split("\r\n")
-    found = _STATUS.match(first)
-    if found is None:
-        raise ValueError(f"no HTTP: {first[:60]!r}")
-    status = int(found[2])
-    if status < 200:
-        return read_answer(rest, ended=ended)  # it says that the answer comes later
-    headers = {
-        name.strip().lower(): value.strip() for name, _, value in (one.partition(":") for one in lines)
-    }
-    body = _body(status, headers, rest, ended=ended)
-    if body is None:
-        return None
-    asked_to_close = "close" in headers.get("connection", "").lower()
-    return Answer(status, headers, body[0], found[1] == "1" and not asked_to_close and body[1] == len(rest))
-
-
-def _body(
-    status: int, headers: Mapping[str, str], rest: bytes, *, ended: bool
-) -> tuple[bytes, int | None] | None:
-    """The body at the start of *rest* and its length there, None where the end of the connection ends it."""
-    if status in _BODILESS:
-        return b"", 0
-    if "chunked" in headers.get("transfer-encoding", "").lower():
-        return _chunks(rest)
-    length = headers.get("content-length")
-    if length is None:
-        return (rest, None) if ended else None
-    if not (length.isascii() and length.isdigit()):
-        raise ValueError(f"no length: {length[:20]!r}")
-    return (rest[: int(length)], int(length)) if len(rest) >= int(length) else None
-
-
-def _chunks(rest: bytes) -> tuple[bytes, int] | None:
-    """As ``_body``, of a body in pieces that are each preceded by their size."""
-    parts: list[bytes] = []
-    at = 0
-    while (end := rest.find(b"\r\n", at)) >= 0:
-        size = _HEX.match(rest, at, end)
-        if size is None:
-            raise ValueError(f"no size of a piece: {rest[at : at + 20]!r}")
-        count, at = int(size[0], 16), end + 2
-        if count == 0:
-            # What may follow are more headers, and an empty line ends them.
-            last = rest.find(b"\r\n\r\n", end)
-            return (b"".join(parts), last + 4) if last >= 0 else None
-        if len(rest) < at + count + 2:
-            return None
-        parts.append(rest[at : at + count])
-        at += count + 2
-    return None

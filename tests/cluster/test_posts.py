@@ -22,7 +22,7 @@ from tests.cluster.waiting import until
 from tests.cluster.writing import run, submit
 from volcano_py.scheduler.cluster.api import Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster.bindings import json_binding, protobuf_binding
-from volcano_py.scheduler.cluster.line import Answer, read_answer
+from volcano_py.scheduler.cluster.line import Answer, AnswerReader
 from volcano_py.scheduler.cluster.orders import BindOrder
 from volcano_py.scheduler.cluster.posts import Posts
 from volcano_py.simulator.apiserver.protobuf.reading import read_protobuf
@@ -69,11 +69,19 @@ WHOLE: Mapping[str, tuple[bytes, Answer]] = {
 }
 
 
+def read_answer(data: bytes, *, ended: bool = False) -> Answer | None:
+    """The answer that *data* is; None while it is not whole. *ended*: the connection is, behind it."""
+    reader = AnswerReader()
+    return reader.feed(data) or (reader.ended() if ended else None)
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_an_answer_is_read_once_it_is_whole(name: str) -> None:
     data, wanted = WHOLE[name]
     assert read_answer(data) == wanted
     assert [read_answer(data[:at]) for at in range(len(data))] == [None] * len(data)
+    reader = AnswerReader()
+    assert [reader.feed(data[at : at + 1]) for at in range(len(data))] == [None] * (len(data) - 1) + [wanted]
 
 
 def test_without_a_length_the_end_of_the_connection_ends_it() -> None:
