@@ -69,8 +69,8 @@ async def write_status(api: Api, wanted: StatusPatch) -> Mapping[str, Any] | Non
         except ApiError as error:
             if error.status != _UNPROCESSABLE or not left:
                 raise
-            found = await api.get(resource.path(subject.namespace, subject.name))
-            if found["metadata"]["uid"] != subject.uid:
+            found = await _found(api, subject)
+            if found is None:
                 return None
             blank_at = "" if "status" in found else str(found["metadata"]["resourceVersion"])
             if blank_at == wanted.blank_at:
@@ -79,3 +79,10 @@ async def write_status(api: Api, wanted: StatusPatch) -> Mapping[str, Any] | Non
         else:
             return after
     raise AssertionError("the last try returns or raises")
+
+
+async def _found(api: Api, subject: Subject) -> Mapping[str, Any] | None:
+    """The object as it is; None where it is gone. By a list, since the scheduler may not get a Queue."""
+    path = RESOURCES[subject.kind].path(subject.namespace)
+    listed = (await api.get(path, fieldSelector=f"metadata.name={subject.name}"))["items"]
+    return next((each for each in listed if each["metadata"]["uid"] == subject.uid), None)

@@ -153,7 +153,12 @@ class PodServer:
         answer: Document = {}
         if fault is None or fault.done:
             try:
-                answer = self._do(request.method, request.path, body, request.content_type)
+                named = request.query.get("fieldSelector", "").removeprefix("metadata.name=")
+                answer = (
+                    self._list(f"{request.path}/{named}")
+                    if named
+                    else self._do(request.method, request.path, body, request.content_type)
+                )
             except Refused as refused:
                 if fault is None:
                     return web.json_response(refused.body, status=refused.status)
@@ -186,6 +191,9 @@ class PodServer:
             self._same(found, (body.get("preconditions") or {}).get("uid"))
             del self.objects[path]
         return found
+
+    def _list(self, path: str) -> Document:
+        return {"items": [self.objects[path]] if path in self.objects else []}
 
     def _found(self, path: str) -> Document:
         if path not in self.objects:
