@@ -109,6 +109,19 @@ nvmlReturn_t hook_nvml_processes(fn_nvmlDeviceGetComputeRunningProcesses_v2 real
 	FILTERED(nvmlProcessInfo_t, real, device, infoCount, infos);
 }
 
+/* Moves what is ours of *count* entries to the front, and counts it. */
+#define KEEP_OURS(entries, count)                                                                  \
+	do {                                                                                       \
+		unsigned int ours = 0;                                                             \
+		for (unsigned int i = 0; i < (count); i++) {                                       \
+			if (is_ours((entries)[i].pid)) {                                           \
+				(entries)[ours++] = (entries)[i];                                  \
+			}                                                                          \
+		}                                                                                  \
+		(count) = ours;                                                                    \
+	} while (0)
+
+/* A list that is too short is told the size for all, which has room for ours. */
 nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(fn_nvmlDeviceGetProcessUtilization real,
 						  nvmlDevice_t device,
 						  nvmlProcessUtilizationSample_t *utilization,
@@ -116,15 +129,28 @@ nvmlReturn_t hook_nvmlDeviceGetProcessUtilization(fn_nvmlDeviceGetProcessUtiliza
 						  unsigned long long lastSeenTimeStamp) {
 	const nvmlReturn_t result =
 		real(device, utilization, processSamplesCount, lastSeenTimeStamp);
-	if (result != NVML_SUCCESS || utilization == NULL) {
-		return result; /* the size that it asks for has room for ours */
+	if (result == NVML_SUCCESS && utilization != NULL) {
+		KEEP_OURS(utilization, *processSamplesCount);
 	}
-	unsigned int ours = 0;
-	for (unsigned int i = 0; i < *processSamplesCount; i++) {
-		if (is_ours(utilization[i].pid)) {
-			utilization[ours++] = utilization[i];
-		}
+	return result;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetProcessesUtilizationInfo(
+	fn_nvmlDeviceGetProcessesUtilizationInfo real, nvmlDevice_t device,
+	nvmlProcessesUtilizationInfo_t *procesesUtilInfo) {
+	const nvmlReturn_t result = real(device, procesesUtilInfo);
+	if (result == NVML_SUCCESS && procesesUtilInfo->procUtilArray != NULL) {
+		KEEP_OURS(procesesUtilInfo->procUtilArray, procesesUtilInfo->processSamplesCount);
 	}
-	*processSamplesCount = ours;
+	return result;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetRunningProcessDetailList(
+	fn_nvmlDeviceGetRunningProcessDetailList real, nvmlDevice_t device,
+	nvmlProcessDetailList_t *plist) {
+	const nvmlReturn_t result = real(device, plist);
+	if (result == NVML_SUCCESS && plist->procArray != NULL) {
+		KEEP_OURS(plist->procArray, plist->numProcArrayEntries);
+	}
 	return result;
 }

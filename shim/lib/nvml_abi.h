@@ -55,6 +55,39 @@ typedef struct {
 } nvmlProcessUtilizationSample_t;
 
 typedef struct {
+	unsigned long long timeStamp;
+	unsigned int pid;
+	unsigned int smUtil;
+	unsigned int memUtil;
+	unsigned int encUtil;
+	unsigned int decUtil;
+	unsigned int jpgUtil;
+	unsigned int ofaUtil;
+} nvmlProcessUtilizationInfo_t;
+
+typedef struct {
+	unsigned int version;
+	unsigned int processSamplesCount;
+	unsigned long long lastSeenTimeStamp;
+	nvmlProcessUtilizationInfo_t *procUtilArray;
+} nvmlProcessesUtilizationInfo_t;
+
+typedef struct {
+	unsigned int pid;
+	unsigned long long usedGpuMemory;
+	unsigned int gpuInstanceId;
+	unsigned int computeInstanceId;
+	unsigned long long usedGpuCcProtectedMemory;
+} nvmlProcessDetail_t;
+
+typedef struct {
+	unsigned int version;
+	unsigned int mode;
+	unsigned int numProcArrayEntries;
+	nvmlProcessDetail_t *procArray;
+} nvmlProcessDetailList_t;
+
+typedef struct {
 	unsigned int gpu;
 	unsigned int memory;
 } nvmlUtilization_t;

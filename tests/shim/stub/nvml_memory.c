@@ -212,3 +212,62 @@ NVML_API nvmlDeviceGetProcessUtilization(struct nvml_device *device, struct nvml
 	memcpy(out, samples, length * sizeof *out);
 	return NVML_OK;
 }
+
+/* The newer lists, in structures of their own. */
+struct nvml_detail {
+	unsigned int pid;
+	unsigned long long used_bytes;
+	unsigned int gpu_instance, compute_instance;
+	unsigned long long protected_bytes;
+};
+
+struct nvml_details {
+	unsigned int version, mode, length;
+	struct nvml_detail *list;
+};
+
+NVML_API nvmlDeviceGetRunningProcessDetailList(struct nvml_device *device, struct nvml_details *out) {
+	static _Thread_local struct listing list;
+	STUB_ENTER();
+	NVML_REACH(device, state);
+	NVML_NEED(out != NULL);
+	list_processes(state, device->card, &list);
+	unsigned int room = out->length;
+	out->length = list.length;
+	if (room < list.length) {
+		return NVML_INSUFFICIENT_SIZE;
+	}
+	for (unsigned int i = 0; i < list.length && out->list != NULL; i++) {
+		out->list[i] = (struct nvml_detail){list.process[i].pid, list.process[i].used_bytes, ~0u, ~0u, 0};
+	}
+	return NVML_OK;
+}
+
+struct nvml_use {
+	unsigned long long time_us;
+	unsigned int pid, sm, memory, encoder, decoder, jpeg, flow;
+};
+
+struct nvml_uses {
+	unsigned int version, length;
+	unsigned long long since_us;
+	struct nvml_use *list;
+};
+
+NVML_API nvmlDeviceGetProcessesUtilizationInfo(struct nvml_device *device, struct nvml_uses *out) {
+	static _Thread_local struct nvml_sample samples[STUB_SLOTS];
+	STUB_ENTER();
+	NVML_REACH(device, state);
+	NVML_NEED(out != NULL);
+	unsigned int length = list_samples(state, device->card, out->since_us * NS_PER_US, samples);
+	unsigned int room = out->length;
+	out->length = length;
+	if (length == 0 || room < length) {
+		return length == 0 ? NVML_NOT_FOUND : NVML_INSUFFICIENT_SIZE;
+	}
+	for (unsigned int i = 0; i < length && out->list != NULL; i++) {
+		const struct nvml_sample *sample = &samples[i];
+		out->list[i] = (struct nvml_use){.time_us = sample->time_us, .pid = sample->pid, .sm = sample->sm};
+	}
+	return NVML_OK;
+}
