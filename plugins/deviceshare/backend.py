@@ -140,6 +140,17 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
+class Units:
+    """A card whose cores are counted in *cores* units, of which a percentage is asked."""
+
+    cores: int
+
+    def of(self, percent: int) -> int:
+        """Units of *percent*; at least one where any are asked."""
+        return max(self.cores * percent // WHOLE_CORES, 1) if percent else 0
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """One vendor's cards, or one chip of a vendor.
 
@@ -155,6 +166,9 @@ class Backend:
         chip: how its cards are cut in hardware.
         soft_pod, soft_node: annotations by which a pod asks for any amounts of such cards instead, and by
             which a node says that it has them.
+        soft_nodes: nodes that say nothing have them.
+        core_units: cards register how many units their cores are.
+        tells_model: records call a card by its model, not by *word*.
         groups: further names by which it is asked for together with others.
     """
 
@@ -174,6 +188,9 @@ class Backend:
     chip: Chip | None = None
     soft_pod: str = ""
     soft_node: str = ""
+    soft_nodes: bool = False
+    core_units: bool = False
+    tells_model: bool = False
     groups: tuple[str, ...] = ()
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import WHOLE_PERCENT, ContainerAsk
-from volcano_py.plugins.deviceshare.backend import Chip, Template
+from volcano_py.plugins.deviceshare.backend import Chip, Template, Units
 from volcano_py.plugins.deviceshare.mig import NONE, Geometry
 from volcano_py.scheduler.model.resources import Ints, Mask
 
@@ -107,6 +107,8 @@ def _cut_need(ask: ContainerAsk, room: Room, memory: Ints) -> Need:
             possible[where] = part is not None
             if part is not None:
                 memory[where], cores[where] = part.memory_mib, part.cores
+        elif isinstance(kind, Units):
+            cores[where] = kind.of(ask.cores)
         elif isinstance(kind, Geometry):
             if option is None:
                 option = np.full(memory.shape, NONE, np.int64)

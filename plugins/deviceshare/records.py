@@ -104,7 +104,8 @@ def _parts(held: Iterable[tuple[Slice, CardSpec]], backend: Backend, form: Famil
         label = part.instance.partition("@")[2]
         uuid = f"{part.uuid}[{label}]" if label and form.name == names.VOLCANO else part.uuid
         cores = 0 if isinstance(spec.cut, Chip) and spec.mode != names.SOFT else part.cores
-        parts.append(Part(uuid, backend.word, part.memory_mib, cores))
+        word = spec.type if backend.tells_model else backend.word
+        parts.append(Part(uuid, word, part.memory_mib, cores))
     return parts
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from volcano_py.crds.cards.register import CardReport, WireError
 from volcano_py.plugins.deviceshare import names
-from volcano_py.plugins.deviceshare.backend import Backend, Register
+from volcano_py.plugins.deviceshare.backend import Backend, Register, Units
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
 from volcano_py.plugins.deviceshare.counting import counted_cards
 from volcano_py.plugins.deviceshare.mig import geometry_of
@@ -67,7 +67,7 @@ def _registered(node: Node, backend: Backend, register: Register, catalogue: Cat
     except WireError as error:
         raise ObjectError(Problem(child(_NOTES, register.key), str(error))) from error
     gone = _plugin_is_gone(node, backend)
-    soft = bool(backend.soft_node) and notes.get(backend.soft_node) == "true"
+    soft = bool(backend.soft_node) and notes.get(backend.soft_node, str(backend.soft_nodes).lower()) == "true"
     return [_spec(report, backend, register.family, catalogue, soft=soft, gone=gone) for report in reports]
 
 
@@ -90,6 +90,8 @@ def _spec(
     )
     if backend.chip is not None:
         return _cut_by_chip(spec, backend, soft=soft)
+    if backend.core_units:
+        return replace(spec, cut=Units(spec.cores))
     if report.mode == names.MIG:
         return replace(spec, cut=geometry_of(report, catalogue.geometries))
     return spec

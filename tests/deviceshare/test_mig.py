@@ -17,6 +17,7 @@ from volcano_py.plugins.deviceshare.mig import (
     read_geometries,
     still_cut,
 )
+from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, CardTable
 from volcano_py.simulator.card_shorthand import A100
 
 PLACED = placed_geometry(A100)
@@ -110,3 +111,18 @@ def test_the_cards_own_report_goes_before_what_is_known() -> None:
 def test_garbled_geometries_are_errors(document: object) -> None:
     with pytest.raises(ValueError, match=r"must be a list|models and allowedGeometries"):
         read_geometries(document)
+
+
+def test_an_instance_that_two_records_name_is_free_when_both_are_gone() -> None:
+    table = CardTable()
+    table.set_cards(0, [CardSpec("a", 81920, 100, 7, "A100", "hami.io", mode="mig", cut=PLACED)])
+    both = CardChoice((), (CardHold(0, 9728, 15, 1, parts=0b101),))
+    one = CardChoice((), (CardHold(0, 9728, 15, 1, parts=0b100),))
+    table.book("used", 0, both, 1)
+    table.book("used", 0, one, 1)
+    assert table.used_parts[0, 0] == 0b101
+    table.book("used", 0, both, -1)
+    assert table.used_parts[0, 0] == 0b100
+    table.book("used", 0, one, -1)
+    assert table.used_parts[0, 0] == 0
+    assert table.used_memory[0, 0] == 0

@@ -43,13 +43,14 @@ class _Given(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def read_chips(document: Any) -> tuple[Backend, ...]:
     """The chips of ``vnpus``: a list, or a mapping with ``configs``; raises ``ValueError``."""
+    soft = isinstance(document, Mapping) and bool(document.get("hamiVnpuCore"))
     entries = document.get("configs", ()) if isinstance(document, Mapping) else document
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         raise ValueError(f"must be a list of chips, not {document!r}")
-    return tuple(_backend(entry) for entry in entries)
+    return tuple(_backend(entry, soft=soft) for entry in entries)
 
 
-def _backend(entry: Any) -> Backend:
+def _backend(entry: Any, *, soft: bool) -> Backend:
     try:
         word = str(entry["commonWord"])
         count = str(entry["resourceName"])
@@ -70,6 +71,7 @@ def _backend(entry: Any) -> Backend:
         chip=chip,
         soft_pod=SOFT_POD,
         soft_node=SOFT_NODE,
+        soft_nodes=soft,
         groups=tuple(f"huawei.com/{family}" for family in _FAMILIES if word.startswith(family)),
     )
 

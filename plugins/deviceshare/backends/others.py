@@ -1,4 +1,7 @@
-"""AMD, Biren and Vastai: registered in HAMi's JSON or older text, nothing special about them."""
+"""AMD, Biren and Vastai, registered in HAMi's JSON.
+
+AMD registers how many compute units a card has, and its records call cards by their model.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ AMD: Final = Backend(
         not_uuid=("amd.com/nouse-gpu-uuid",),
     ),
     default_cores=100,
+    core_units=True,
+    tells_model=True,
 )
 BIREN: Final = Backend(
     vendor="biren",
@@ -35,7 +40,6 @@ BIREN: Final = Backend(
         use_uuid=("birentech.com/use-gpuuuid",),
         not_uuid=("birentech.com/nouse-gpuuuid",),
     ),
-    default_cores=100,
 )
 VASTAI: Final = Backend(
     vendor="vastai",
@@ -49,6 +53,5 @@ VASTAI: Final = Backend(
         use_uuid=("vastaitech.com/use-gpuuuid",),
         not_uuid=("vastaitech.com/nouse-gpuuuid",),
     ),
-    default_cores=100,
 )
 OTHERS: Final = (AMD, BIREN, VASTAI)
