@@ -59,9 +59,12 @@ class World:
     def step(self) -> None:
         for _ in range(self.dice.randint(1, 6)):
             self.come()
-        for decision in self.engine.cycle(NOW).decisions:
+        decisions = self.engine.cycle(NOW).decisions
+        decided = books(self.engine)
+        for decision in decisions:
             if decision.kind == "bind":
                 self.bind(decision.pod, decision.node)
+        assert books(self.engine) == decided, "the records say something else than was decided"
         self.engine.settle(NOW)
         for key in self.dice.sample(sorted(self.objects), min(2, len(self.objects))):
             del self.objects[key]
