@@ -18,6 +18,7 @@
 #define QUEUE_MOST_NS UINT64_C(250000000) /* that a launch may wait in its stream */
 #define TIMED_EVERY_NS UINT64_C(50000000)
 #define BLOCK 1024u /* parts in which remembered blocks are counted */
+#define STARVED_NS UINT64_C(30000000000)
 #define REMEMBERED_NS UINT64_C(1000000000) /* measured time that an estimate rests on */
 #define MOST_OWED_NS INT64_C(-600000000000)
 #define MOST_COST_NS UINT64_C(60000000000) /* of one launch, by estimate */
@@ -240,10 +241,32 @@ static void pay(struct region_card *card, uint64_t blocks) {
 	atomic_fetch_add(&card->blocks, blocks);
 }
 
+/* A wait that began at some time with so much owed. */
+struct patience {
+	uint64_t since;
+	int64_t tokens;
+};
+
+/* Whether waiting makes nothing better: a kernel that runs all the time may itself wait for this
+ * launch. Then it goes, one every STARVED_NS, and the debt stays. */
+static bool is_starved(struct patience *patience, int card, uint64_t now) {
+	const int64_t tokens = atomic_load(&card_at(card)->tokens);
+	if (now - patience->since < STARVED_NS || atomic_load(&slice.region->control.blocked_until) > now) {
+		return false;
+	}
+	const bool starved = tokens <= patience->tokens;
+	*patience = (struct patience){now, tokens};
+	return starved;
+}
+
 void cores_wait(int card, uint64_t blocks) {
 	const uint64_t came = clock_ns();
+	struct patience patience = {came, atomic_load(&card_at(card)->tokens)};
 	uint64_t now = came;
 	for (uint64_t wait; (wait = remaining(card, now)) != 0; now = clock_ns()) {
+		if (is_starved(&patience, card, now)) {
+			break;
+		}
 		wait = wait < PAUSE_LEAST_NS ? PAUSE_LEAST_NS : wait;
 		clock_sleep_ns(wait > PAUSE_MOST_NS ? PAUSE_MOST_NS : wait);
 	}
