@@ -16,6 +16,9 @@ from tests.e2e.components import Component
 from tests.e2e.definitions import PODGROUPS, replaced, shipped, with_status
 from tests.e2e.live import Document
 from tests.e2e.rights import Account, MissingRight, Right, granted, live_without, repeats_an_event
+from volcano_py.scheduler.cluster.api import Api
+from volcano_py.scheduler.cluster.orders import QueueOrder
+from volcano_py.scheduler.cluster.writer import Writer
 
 NAME = "volcano-py-scheduler"
 FILES = ("scheduler.yaml", "scheduler-delete.yaml")
@@ -28,6 +31,27 @@ def test_the_scheduler_needs_what_it_is_granted_and_nothing_more(cluster: Cluste
     account = Account(cluster, NAME, *FILES)
     live_a_life(cluster, account)
     account.assert_all_is_granted_and_used()
+
+
+@pytest.mark.parametrize("server", ["real"], indirect=True)
+def test_its_rights_suffice_where_somebody_else_wrote_a_queues_first_status(cluster: Cluster) -> None:
+    account = Account(cluster, NAME, *FILES)
+    cluster.create(objects.queue("q"))
+    queue = cluster.patch("Queue", "q", {"status": {"state": "Open"}}, sub="status")
+    late = QueueOrder("q", queue["metadata"]["uid"], {"allocated": {"cpu": "1"}}, blank_at="1")
+
+    async def write() -> None:
+        async with await Api.connect(str(account.kubeconfig)) as api:
+            writer = Writer(api)
+            writer.submit([late])
+            assert await writer.drain(60.0)
+            assert writer.status_stats.last_refusal == ""
+            await writer.close()
+
+    cluster.call(write())
+    found = cluster.get("Queue", "q")
+    assert found is not None
+    assert found["status"] == {"state": "Open", "allocated": {"cpu": "1"}}
 
 
 @pytest.mark.long
