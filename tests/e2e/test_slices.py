@@ -61,3 +61,27 @@ def test_slices_share_cards_and_never_hold_more_than_a_card_has(cluster: Cluster
     cluster.wait_bound(1, "more")
     assert max(taken(cluster).values()) <= CARD_MIB
     cluster.assert_sound()
+
+
+def test_a_configmap_that_comes_late_names_the_resource(cluster: Cluster) -> None:
+    """The pod's name for a share means nothing until the device configuration says so."""
+    cluster.default_queue()
+    gpu_node(cluster, "g0", 1)
+    cluster.scheduler("--no-leader-elect")
+    sliced(cluster, "late", 1, {"cpu": "100m", "example.com/slice": "1", "nvidia.com/gpumem": "6000"})
+    key = f"{cluster.space}/late-0"
+    cluster.until(lambda: cluster.condition("Pod", key, "PodScheduled"), what="the reason told")
+    name = "volcano-vgpu-device-config"
+    cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "kube-system"},
+            "data": {"device-config.yaml": "nvidia: {resourceCountName: example.com/slice}"},
+        }
+    )
+    try:
+        cluster.wait_bound(1, "late")
+        assert taken(cluster) == {"g0-0": 6000}
+    finally:  # the server is shared with other tests
+        cluster.delete("ConfigMap", f"kube-system/{name}")
