@@ -66,7 +66,7 @@ class Catalogue:
             asking = Asking(backend.names, (backend,), backend.names.count[0])
             self.askings.update(dict.fromkeys(backend.names, asking))
         for group in sorted({group for backend in self.backends.values() for group in backend.groups}):
-            asking = Asking(group_names(group), tuple(self._members(group)))
+            asking = Asking(group_names(group), tuple(self._members(group)), group)
             self.askings.update(dict.fromkeys(asking.names, asking))
         alike = tuple(backend for backend in self.backends.values() if backend.is_sliced)
         self.accelerators = Asking(group_names(ACCELERATOR), alike)

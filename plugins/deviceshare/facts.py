@@ -120,13 +120,14 @@ class CardFacts:
         self.cut[row, at] = self.cuts.index(cut) + 1
 
     def _find_bare(self, resource: str) -> Mask:
-        [backend] = self.catalogue.askings[resource].backends
-        keys = {register.key for register in backend.registers}
+        backends = self.catalogue.askings[resource].backends
+        keys = {register.key for backend in backends for register in backend.registers}
+        vendors = {backend.vendor for backend in backends}
         mask = np.zeros(len(self.cards), np.bool_)
         for row, node in enumerate(self.nodes):
             mask[row] = node is not None and keys.isdisjoint(node.metadata.annotations)
         for row, specs in self.specs.items():
-            mask[row] &= all(spec.vendor != backend.vendor for spec in specs)
+            mask[row] &= all(spec.vendor not in vendors for spec in specs)
         return mask
 
     def _accept(self, selection: Selection) -> Mask:
