@@ -49,6 +49,8 @@ RIGHT = {
     "podGroups": "{ml/g1: Running, ml/g2: '!Running'}",
     "pending": "{ml/g2-0: insufficient CPU}",
     "slices": "{ml/g1-0: []}",
+    "records": "{ml/g1-0: {}}",
+    "doubts": "{Pod ml/g1-0: ''}",
 }
 WRONG = {
     "binds": (
@@ -74,6 +76,8 @@ WRONG = {
         ["expected ml/g1-0 to wait, but it does not", "say 'quota', got: 0/1 nodes"],
     ),
     "slices": ("{ml/g1-0: [{card: 0}]}", ["expected ml/g1-0 to hold"]),
+    "records": ("{ml/g1-0: {key: text}}", ["expected key of ml/g1-0 to be 'text', got None"]),
+    "doubts": ("{Pod ml/g1-0: unreadable}", ["expected 'unreadable' of Pod ml/g1-0, got 'nothing'"]),
 }
 
 
