@@ -202,15 +202,18 @@ static bool holds(int card, uint64_t now, uint32_t *cores) {
  * very first, and nothing is known yet of what launches cost. */
 static bool is_behind(int card, uint64_t now) {
 	const struct timing *timing = &slice_process()->timing;
+	if (!timing->pending) {
+		return false;
+	}
 	timing_look();
 	return timing->pending && timing->card == card &&
 	       (atomic_load(&card_at(card)->cost) == 0 || now - timing->started > QUEUE_MOST_NS);
 }
 
-bool cores_want_timing(int card) {
+bool cores_want_timing(int card, uint64_t now) {
 	const struct timing *timing = &slice_process()->timing;
 	return !timing->pending && (is_untold(card) || atomic_load(&card_at(card)->cost) == 0 ||
-				    clock_ns() - timing->started > TIMED_EVERY_NS);
+				    now - timing->started > TIMED_EVERY_NS);
 }
 
 /* Time until the launch may go: 0 if now. */
@@ -259,7 +262,7 @@ static bool is_starved(struct patience *patience, int card, uint64_t now) {
 	return starved;
 }
 
-void cores_wait(int card, uint64_t blocks) {
+uint64_t cores_wait(int card, uint64_t blocks) {
 	const uint64_t came = clock_ns();
 	struct patience patience = {came, atomic_load(&card_at(card)->tokens)};
 	uint64_t now = came;
@@ -274,4 +277,5 @@ void cores_wait(int card, uint64_t blocks) {
 		atomic_fetch_add(&card_at(card)->throttled_ns, now - came);
 	}
 	pay(card_at(card), blocks);
+	return now;
 }

@@ -10,15 +10,16 @@
 /* A graph's size isn't known; the measured time corrects this. */
 #define CORES_GRAPH_BLOCKS 4096u
 
-/* Waits until launches are not blocked; and if the card's time is limited, until there is some. */
-void cores_wait(int card, uint64_t blocks);
+/* Waits until launches are not blocked; and if the card's time is limited, until there is some. Returns
+ * the time (CLOCK_MONOTONIC). */
+uint64_t cores_wait(int card, uint64_t blocks);
 
 /* Learns what blocks cost from a launch whose time was taken. */
 void cores_learn(int card, uint64_t ns, uint64_t blocks);
 
 /* Whether the next launch on the card shall be timed: the first ones, some later ones to see that they
  * don't pile up in a stream, and all that can be where NVML tells nothing. */
-bool cores_want_timing(int card);
+bool cores_want_timing(int card, uint64_t now);
 
 /* Notes the launch. Whether cores_wait is needed. No lock, and no clock that costs. */
 static inline bool cores_note(int card, int slot) {

@@ -41,8 +41,8 @@ static bool launch(uint64_t blocks, CUstream stream) {
 	if (!cores_note(card, slot)) {
 		return false;
 	}
-	cores_wait(card, blocks);
-	return cores_want_timing(card) && timing_begin(card, blocks, stream);
+	const uint64_t now = cores_wait(card, blocks);
+	return cores_want_timing(card, now) && timing_begin(card, blocks, stream);
 }
 
 static CUresult launched(bool timed, CUstream stream, CUresult result) {

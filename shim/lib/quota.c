@@ -4,8 +4,6 @@
 #define _GNU_SOURCE
 #include "quota.h"
 
-#include <sched.h>
-
 #include "clock.h"
 #include "slice.h"
 #include "slot.h"
@@ -60,13 +58,15 @@ static enum verdict try_reserve(int card, uint64_t bytes, uint64_t limit) {
 	return sum.undecided ? UNDECIDED : FULL;
 }
 
-/* Lets others decide: longer from try to try, and not the same for all. */
+/* Lets others decide: they need some ten nanoseconds if they run. If they don't, sleeping gives way
+ * to them and to nobody else's whole time slice; not equally long for all. */
 static void give_way(unsigned int tries) {
-	if (tries < 16) {
-		sched_yield();
+	const uint64_t spread = (clock_ns() >> 4) * 2654435761u % 64;
+	if (tries < 8) {
+		for (volatile uint64_t i = 0; i < spread; i++) {
+		}
 		return;
 	}
-	const uint64_t spread = (clock_ns() >> 4) * 2654435761u % 64;
 	clock_sleep_ns((20 + spread) * 1000);
 }
 
