@@ -169,7 +169,9 @@ def _from_json(text: str) -> list[CardReport]:
 
 
 def _from_device(device: _Device) -> CardReport:
-    custom = sorted((key, value) for key, value in (device.custom or {}).items() if type(value) is int)
+    numbers: list[tuple[str, int]] = []
+    if device.custom:
+        numbers = sorted((key, value) for key, value in device.custom.items() if type(value) is int)
     return CardReport(
         uuid=device.id,
         index=device.index,
@@ -180,8 +182,8 @@ def _from_device(device: _Device) -> CardReport:
         numa=device.numa,
         mode=device.mode or DEFAULT_MODE,
         healthy=device.health,
-        mig=tuple(_mig_profile(profile) for profile in device.profiles or ()),
-        custom=tuple(custom),
+        mig=tuple(map(_mig_profile, device.profiles or ())),
+        custom=tuple(numbers),
     )
 
 
@@ -229,6 +231,13 @@ def _from_old_text(row: str, at: int) -> CardReport:
     )
 
 
+def _absurd(card: CardReport) -> str:
+    """Which amount of *card* is none that a card could have."""
+    amounts = (("memory", card.memory_mib), ("count", card.slots), ("cores", card.cores))
+    what, value = next((what, value) for what, value in amounts if not 0 < value <= LARGEST)
+    return f"card {card.uuid}: {what} must be above 0, not {value}"
+
+
 def _number(text: str, row: str) -> int:
     if not text.lstrip("-").isdecimal() or len(text) > 18:
         raise WireError(f"{row!r}: {text!r} is not a number")
@@ -242,9 +251,8 @@ def _checked(cards: Iterable[CardReport]) -> tuple[CardReport, ...]:
     for card in checked:
         if not card.uuid:
             raise WireError("a card has no id")
-        for what, value in (("memory", card.memory_mib), ("count", card.slots), ("cores", card.cores)):
-            if not 0 < value <= LARGEST:
-                raise WireError(f"card {card.uuid}: {what} must be above 0, not {value}")
+        if not (0 < card.memory_mib <= LARGEST and 0 < card.slots <= LARGEST and 0 < card.cores <= LARGEST):
+            raise WireError(_absurd(card))
         if card.uuid in seen:
             raise WireError(f"card {card.uuid} is listed twice")
         seen.add(card.uuid)
