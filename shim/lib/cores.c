@@ -23,6 +23,7 @@
 #define MOST_OWED_NS INT64_C(-600000000000)
 #define MOST_COST_NS UINT64_C(60000000000) /* of one launch, by estimate */
 #define PAUSE_LEAST_NS UINT64_C(100000)
+#define PAUSE_BEHIND_NS UINT64_C(1000000)
 #define PAUSE_MOST_NS UINT64_C(5000000)
 #define CONTENDED_FOR_NS UINT64_C(3000000000) /* after another container was last seen busy */
 
@@ -227,7 +228,7 @@ static uint64_t remaining(int card, uint64_t now) {
 		return 0;
 	}
 	if (is_behind(card, now)) {
-		return PAUSE_LEAST_NS;
+		return PAUSE_BEHIND_NS;
 	}
 	const int64_t tokens = atomic_load(&card_at(card)->tokens);
 	return tokens > 0 ? 0 : (uint64_t)(-tokens) / cores * 100 + PAUSE_LEAST_NS;
