@@ -14,6 +14,7 @@
 #include "entry.h"
 
 #define MOST (1 << 20)
+#define STOP_WORD 72
 
 static unsigned char good[MOST], broken[MOST];
 
@@ -53,6 +54,8 @@ static size_t mutate(unsigned int *dice, size_t size) {
 			memset(broken + at, 0, size - at < 64 ? size - at : 64);
 		}
 	}
+	/* The agent's stop word holds launches for as long as it says, so it is left alone. */
+	memcpy(broken + STOP_WORD, good + STOP_WORD, 8);
 	return rand_r(dice) % 16 == 0 ? (size_t)rand_r(dice) % size : size;
 }
 

@@ -18,7 +18,10 @@ CFLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-fPI
 LIBS = ("-lpthread", "-ldl")
 
 BOOKS = ("state.c", "books.c")
-CUDA = ("device", "memory", "array", "pool", "virtual", "stream", "graph", "lookup")
+CUDA = (
+    *("device", "context", "memory", "array", "pool", "virtual"),
+    *("stream", "launch", "graph", "capture", "lookup"),
+)
 NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")
 LIBRARIES = {
     "libcuda.so.1": (*BOOKS, "objects.c", *(f"cuda_{part}.c" for part in CUDA)),

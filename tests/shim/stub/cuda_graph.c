@@ -25,7 +25,7 @@ __attribute__((constructor)) static void watch_forks(void) {
 	pthread_atfork(NULL, NULL, forget_all);
 }
 
-static struct graph *graph_new(void) {
+struct graph *graph_new(void) {
 	struct graph *graph = calloc(1, sizeof *graph);
 	if (graph == NULL) {
 		abort();
@@ -33,7 +33,7 @@ static struct graph *graph_new(void) {
 	return graph;
 }
 
-static void graph_book(struct graph *graph, enum kind kind) {
+void graph_book(struct graph *graph, enum kind kind) {
 	object_add((address)(uintptr_t)graph, kind, -1, 0, NULL)->detail = graph;
 }
 
@@ -291,6 +291,10 @@ CU_API cuGraphInstantiateWithFlags(struct graph **out, const struct graph *graph
 	return instantiate(out, graph);
 }
 
+static void raise_to(uint64_t *high, uint64_t now) {
+	*high = now > *high ? now : *high;
+}
+
 /* Takes what the graph's memory needs above what earlier launches left. */
 static int take_memory(const struct graph_memory *memory) {
 	uint64_t more = pool[memory->card].used + memory->bytes;
@@ -300,12 +304,8 @@ static int take_memory(const struct graph_memory *memory) {
 	}
 	pool[memory->card].reserved += more;
 	pool[memory->card].used += memory->bytes;
-	if (pool[memory->card].used > pool[memory->card].used_high) {
-		pool[memory->card].used_high = pool[memory->card].used;
-	}
-	if (pool[memory->card].reserved > pool[memory->card].reserved_high) {
-		pool[memory->card].reserved_high = pool[memory->card].reserved;
-	}
+	raise_to(&pool[memory->card].used_high, pool[memory->card].used);
+	raise_to(&pool[memory->card].reserved_high, pool[memory->card].reserved);
 	return CU_OK;
 }
 
@@ -400,96 +400,4 @@ CU_API cuDeviceGetGraphMemAttribute(int device, int attribute, uint64_t *out) {
 	const uint64_t values[] = {pool[card].used, pool[card].used_high, pool[card].reserved, pool[card].reserved_high};
 	*out = values[attribute];
 	return CU_OK;
-}
-
-static int capture(struct stub_stream *stream) {
-	if (stream->capturing) {
-		return CU_ILLEGAL_STATE;
-	}
-	stream->graph = graph_new();
-	stream->capturing = 1;
-	return CU_OK;
-}
-
-CU_API cuStreamBeginCapture(void *handle) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	return capture(stream_of(handle, 0));
-}
-
-CU_API cuStreamBeginCapture_v2(void *handle, int mode) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	(void)mode;
-	return capture(stream_of(handle, 0));
-}
-
-CU_API cuStreamBeginCapture_v2_ptsz(void *handle, int mode) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	(void)mode;
-	return capture(stream_of(handle, 1));
-}
-
-static int end_capture(struct stub_stream *stream, struct graph **out) {
-	NEED(out != NULL);
-	if (!stream->capturing) {
-		return CU_ILLEGAL_STATE;
-	}
-	*out = stream->graph;
-	graph_book(*out, GRAPH);
-	stream->capturing = 0;
-	stream->graph = NULL;
-	return CU_OK;
-}
-
-CU_API cuStreamEndCapture(void *handle, struct graph **out) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	return end_capture(stream_of(handle, 0), out);
-}
-
-CU_API cuStreamEndCapture_ptsz(void *handle, struct graph **out) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	return end_capture(stream_of(handle, 1), out);
-}
-
-/* Status 1: captures; the graph grows as calls are made. */
-static int capture_status(const struct stub_stream *stream, int *status, uint64_t *id, struct graph **graph, size_t *count) {
-	NEED(status != NULL);
-	*status = stream->capturing;
-	if (id != NULL) {
-		*id = (uint64_t)(uintptr_t)stream->graph;
-	}
-	if (graph != NULL) {
-		*graph = stream->graph;
-	}
-	if (count != NULL) {
-		*count = 0;
-	}
-	return CU_OK;
-}
-
-CU_API cuStreamGetCaptureInfo_v2(void *handle, int *status, uint64_t *id, struct graph **graph, const address **needs,
-                                 size_t *count) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	(void)needs;
-	return capture_status(stream_of(handle, 0), status, id, graph, count);
-}
-
-CU_API cuStreamGetCaptureInfo_v2_ptsz(void *handle, int *status, uint64_t *id, struct graph **graph,
-                                      const address **needs, size_t *count) {
-	CONTEXT_ENTER();
-	(void)state;
-	(void)context;
-	(void)needs;
-	return capture_status(stream_of(handle, 1), status, id, graph, count);
 }

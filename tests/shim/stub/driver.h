@@ -174,6 +174,14 @@ uint64_t card_tail(int card);
 		return CU_NOT_INITIALIZED;         \
 	}
 
+#define DEVICE_ENTER(device)            \
+	DRIVER_ENTER();                 \
+	int card = card_of(device);     \
+	if (card < 0) {                 \
+		return CU_INVALID_DEVICE; \
+	}                               \
+	struct stub_card *books = &state->card[card]
+
 #define CONTEXT_ENTER()                                \
 	DRIVER_ENTER();                                \
 	struct context *context = context_current();   \

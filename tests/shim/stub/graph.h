@@ -18,6 +18,10 @@ struct graph {
 	struct graph_memory *memory;
 };
 
+/* An empty graph that nobody knows; and its entry under its handle. */
+struct graph *graph_new(void);
+void graph_book(struct graph *graph, enum kind kind);
+
 void graph_add_kernel(struct graph *graph, uint64_t duration);
 address graph_add_memory(struct graph *graph, int card, uint64_t bytes);
 int graph_free_memory(struct graph *graph, address start);

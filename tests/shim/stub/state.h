@@ -16,7 +16,7 @@
 #define STUB_CARDS 16
 #define STUB_MIGS 8
 #define STUB_CONTAINERS 64
-#define STUB_SLOTS 1024
+#define STUB_SLOTS 2048
 #define STUB_FAULTS 32
 #define STUB_EVENTS 64
 #define STUB_TIMELINES 256

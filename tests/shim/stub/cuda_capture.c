@@ -1,0 +1,95 @@
+/* CUDA: graphs that grow by what is called on a stream. */
+#include "driver.h"
+#include "graph.h"
+
+static int capture(struct stub_stream *stream) {
+	if (stream->capturing) {
+		return CU_ILLEGAL_STATE;
+	}
+	stream->graph = graph_new();
+	stream->capturing = 1;
+	return CU_OK;
+}
+
+CU_API cuStreamBeginCapture(void *handle) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	return capture(stream_of(handle, 0));
+}
+
+CU_API cuStreamBeginCapture_v2(void *handle, int mode) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)mode;
+	return capture(stream_of(handle, 0));
+}
+
+CU_API cuStreamBeginCapture_v2_ptsz(void *handle, int mode) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)mode;
+	return capture(stream_of(handle, 1));
+}
+
+static int end_capture(struct stub_stream *stream, struct graph **out) {
+	NEED(out != NULL);
+	if (!stream->capturing) {
+		return CU_ILLEGAL_STATE;
+	}
+	*out = stream->graph;
+	graph_book(*out, GRAPH);
+	stream->capturing = 0;
+	stream->graph = NULL;
+	return CU_OK;
+}
+
+CU_API cuStreamEndCapture(void *handle, struct graph **out) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	return end_capture(stream_of(handle, 0), out);
+}
+
+CU_API cuStreamEndCapture_ptsz(void *handle, struct graph **out) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	return end_capture(stream_of(handle, 1), out);
+}
+
+/* Status 1: captures; the graph grows as calls are made. */
+static int capture_status(const struct stub_stream *stream, int *status, uint64_t *id, struct graph **graph, size_t *count) {
+	NEED(status != NULL);
+	*status = stream->capturing;
+	if (id != NULL) {
+		*id = (uint64_t)(uintptr_t)stream->graph;
+	}
+	if (graph != NULL) {
+		*graph = stream->graph;
+	}
+	if (count != NULL) {
+		*count = 0;
+	}
+	return CU_OK;
+}
+
+CU_API cuStreamGetCaptureInfo_v2(void *handle, int *status, uint64_t *id, struct graph **graph, const address **needs,
+                                 size_t *count) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)needs;
+	return capture_status(stream_of(handle, 0), status, id, graph, count);
+}
+
+CU_API cuStreamGetCaptureInfo_v2_ptsz(void *handle, int *status, uint64_t *id, struct graph **graph,
+                                      const address **needs, size_t *count) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)needs;
+	return capture_status(stream_of(handle, 1), status, id, graph, count);
+}
