@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -220,7 +221,8 @@ class Agent:
         self._looked = True
         self._node_changed()
         try:
-            await asyncio.wait_for(self._nodes.synced.wait(), paces.server)
+            async with asyncio.timeout(paces.server):
+                await self._nodes.synced.wait()
         except TimeoutError:
             self._log.warning("the API server does not answer; containers that have run may start again")
         self._write_cdi()
@@ -236,11 +238,10 @@ class Agent:
         while True:
             self.desk.unmarked.clear()
             await self._tried(self.desk.reconcile, "records were not looked at")
-            try:
-                await asyncio.wait_for(self.desk.unmarked.wait(), every_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(every_s):
+                    await self.desk.unmarked.wait()
                 await asyncio.sleep(self._options.paces.kubelet / 5)  # the kubelet writes it down first
-            except TimeoutError:
-                continue
 
     async def _keep_clean(self, every_s: float) -> None:
         """Slices that nobody has any more go."""

@@ -15,12 +15,12 @@ import structlog
 
 from volcano_py.shim.agent.answers import answer
 from volcano_py.shim.agent.books import overfull
-from volcano_py.shim.agent.exchange import Rewrite
 from volcano_py.shim.agent.follow import Follower
 from volcano_py.shim.agent.handing import (
     Machine,
     handed_out,
     ids_on,
+    is_cut,
     is_told,
     is_whole,
     limits_of,
@@ -32,13 +32,12 @@ from volcano_py.shim.agent.handing import (
 from volcano_py.shim.agent.identify import Waiting, cards_of, supposed, told, wanted_cards
 from volcano_py.shim.agent.instances import Instance
 from volcano_py.shim.agent.kubelet import KubeletError, read_ledger
-from volcano_py.shim.agent.locks import release, released
 from volcano_py.shim.agent.nvml import DriverError
 from volcano_py.shim.agent.pods import Claim, Pod, RecordError
 from volcano_py.shim.agent.region import create
-from volcano_py.shim.agent.server import JSON_PATCH, Server, ServerError
+from volcano_py.shim.agent.server import Server, ServerError
+from volcano_py.shim.agent.settling import Records
 from volcano_py.shim.agent.slices import Owner, Slices
-from volcano_py.shim.agent.truth import carry_out, mark
 from volcano_py.shim.agent.view import Sources, View, look
 from volcano_py.shim.agent.wire import deviceplugin_pb2 as plugin
 
@@ -83,8 +82,9 @@ class Desk:
         machine: Callable[[], Machine],
         notes: Callable[[], Mapping[str, str]],
     ) -> None:
-        self._sources, self._server, self._pods = sources, server, pods
-        self._slices, self._machine, self._notes = slices, machine, notes
+        self._sources, self._pods = sources, pods
+        self._slices, self._machine = slices, machine
+        self._records = Records(sources.node, server, pods, slices, machine, notes)
         self._lock = asyncio.Lock()
         self.unmarked = asyncio.Event()
         self._log = structlog.get_logger()
@@ -92,7 +92,7 @@ class Desk:
     async def prefer(self, resource: str, free: Iterable[str], must: Sequence[str], count: int) -> list[str]:
         """Which of the *free* ids the kubelet should take: *must*, and those on the cards of who waits."""
         async with self._lock:
-            view = await self._settle_all(await self._look())
+            view = await self._records.settle_all(await self._look())
             candidates = view.waiting(self._slices.all(), resource, count)
             if not candidates:
                 return list(must)
@@ -101,7 +101,7 @@ class Desk:
     async def allocate(self, resource: str, asked: Sequence[Sequence[str]]) -> plugin.AllocateResponse:
         """What the containers get whose ids are *asked*. Raises ``Denied``."""
         async with self._lock:
-            view = await self._settle_all(await self._look())
+            view = await self._records.settle_all(await self._look())
             answers = []
             taken: set[tuple[str, str]] = set()
             for ids in asked:
@@ -130,8 +130,8 @@ class Desk:
     async def reconcile(self) -> View:
         """Make records and marks say what the ledger says; the view of it. Raises as ``look``."""
         async with self._lock:
-            view = await self._settle_all(await self._look())
-            await self._mark(view)
+            view = await self._records.settle_all(await self._look())
+            await self._records.mark(view)
             return view
 
     # -- one request ------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class Desk:
         if placed is None or claim is None or cards_of(ids) == wanted_cards(claim):
             return view
         who = Waiting(pod, placed.record, claim)
-        if self._machine().mig & (cards_of(ids) + wanted_cards(claim)).keys():
+        if is_cut(who, ids, self._machine()):
             raise Denied(f"pod {pod.key} was given the instance of another pod", pod)
         rewrites = view.settled(who, resource, ids, self._slices.all(), self._machine().rooms)
         if isinstance(rewrites, str):
@@ -245,7 +245,7 @@ class Desk:
                 pod,
             )
         try:
-            return await self._carry_out(view, rewrites)
+            return await self._records.carry_out(view, rewrites)
         except ServerError as error:
             raise Denied(f"the record of pod {pod.key} can't be made true: {error}", pod) from error
 
@@ -305,57 +305,3 @@ class Desk:
     def _write_limits(self, owner: Owner, machine: Machine) -> None:
         if owner.limited:
             create(self._slices.region(owner), limits_of(owner, machine), priority=owner.priority)
-
-    # -- records ----------------------------------------------------------------------------------
-
-    async def _settle_all(self, view: View) -> View:
-        """Make the records true of all that the kubelet gave other cards; what can't be stays as it is."""
-        for who, resource, ids in view.astray():
-            if self._machine().mig & (cards_of(ids) + wanted_cards(who.claim)).keys():
-                continue  # instances stay where they were made
-            rewrites = view.settled(who, resource, ids, self._slices.all(), self._machine().rooms)
-            if isinstance(rewrites, str):
-                self._log.warning("has other cards than its record says", pod=who.pod.key, why=rewrites)
-                continue
-            try:
-                view = await self._carry_out(view, rewrites)
-            except ServerError as error:
-                self._log.warning("a record is not made true for now", pod=who.pod.key, error=str(error))
-        return view
-
-    async def _carry_out(self, view: View, rewrites: Sequence[Rewrite]) -> View:
-        if rewrites:
-            await carry_out(self._server, rewrites, view.served(rewrites[-1].placed))
-            for each in rewrites:
-                self._log.info("record made true", pod=each.placed.pod.key)
-        return view.rewritten(rewrites)
-
-    def _made_for(self, pod: Pod) -> list[Instance]:
-        """Instances that *pod* has for certain."""
-        owners = (each for each in self._slices.all() if each.confirmed and each.pod_uid == pod.uid)
-        return [made for owner in owners for made in owner.instances]
-
-    async def _mark(self, view: View) -> None:
-        served, finished = [], []
-        for placed in view.placed:
-            held = view.served(placed)
-            if set(held) >= {claim.container for claim in placed.record.claims if claim.parts}:
-                served.append(placed.pod)
-            try:
-                said = await mark(self._server, placed, held, self._made_for(placed.pod))
-            except ServerError as error:
-                self._log.warning("not marked for now", pod=placed.pod.key, error=str(error))
-                continue
-            if placed.record.keys.phase in said:
-                finished.append(placed.pod)
-        await self._unlock(released(self._notes(), served, finished))
-
-    async def _unlock(self, locks: Mapping[str, str]) -> None:
-        """Release *locks* of schedulers that wait for us."""
-        if locks:
-            try:
-                path = f"/api/v1/nodes/{self._sources.node}"
-                await self._server.patch(path, release(locks), JSON_PATCH)
-                self._log.info("released", locks=sorted(locks))
-            except ServerError as error:
-                self._log.warning("not released for now", locks=sorted(locks), error=str(error))

@@ -58,6 +58,7 @@ class Follower(Generic[T]):
         self, server: Server, path: str, selector: str, kind: type[T], changed: Callable[[], None]
     ) -> None:
         self._server, self._path, self._selector, self._changed = server, path, selector, changed
+        self._kind: type[T] = kind
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
         self._log = structlog.get_logger(path=path)
         self.objects: dict[str, T] = {}
@@ -78,6 +79,16 @@ class Follower(Generic[T]):
                     self._log.warning("not followed for now", error=str(error))
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def upsert(self, document: Any) -> None:
+        """What a write of ours made of an object; the watch tells it later."""
+        try:
+            item = msgspec.convert(document, self._kind)
+        except msgspec.ValidationError as error:
+            self._log.warning("an object can't be read", error=str(error))
+            return
+        if item.metadata.uid in self.objects:
+            self.objects[item.metadata.uid] = item
 
     async def fetch(self) -> dict[str, T]:
         """What the server holds now, which may be ahead of what was followed. Raises ``ServerError``."""

@@ -82,6 +82,11 @@ def paired(
     return told_of + [(o, o.container) for o in rest if o.pod_uid == pod.uid and o.container in inits]
 
 
+def is_cut(who: Waiting, ids: Iterable[str], machine: Machine) -> bool:
+    """Whether *ids*, or what *who* should have, are on cards that the hardware cuts."""
+    return bool(machine.mig & (cards_of(ids) + wanted_cards(who.claim)).keys())
+
+
 def is_told(owner: Owner, holders: Iterable[Holding]) -> bool:
     """Whether one of *holders* is the container that *owner* was confirmed for."""
     return owner.confirmed and any(

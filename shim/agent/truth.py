@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Final
 
 from volcano_py.shim.agent.exchange import Rewrite
@@ -21,7 +21,7 @@ def pod_path(pod: Pod) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterable[str]) -> None:
+async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterable[str]) -> AsyncIterator[Any]:
     """Write *rewrites*, one after the other; each only if the pod still has the record it is made from.
 
     Args:
@@ -29,18 +29,19 @@ async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterabl
         rewrites: in the order in which they are safe.
         served: containers of the last one's pod that have their cards already.
 
+    Yields:
+        each pod as it is then.
+
     Raises:
         ServerError: one was not written; those before it were.
     """
     for at, each in enumerate(rewrites):
         done = served if at == len(rewrites) - 1 else ()
-        await server.patch(pod_path(each.placed.pod), _patch(each, done), JSON_PATCH)
+        yield await server.patch(pod_path(each.placed.pod), _patch(each, done), JSON_PATCH)
 
 
-async def mark(
-    server: Server, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()
-) -> dict[str, str]:
-    """Say on the pod which containers have their cards, and its instances; what had to be said.
+async def mark(server: Server, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()) -> Any:
+    """Say on the pod which containers have their cards, and its instances; the pod then, None if it said so.
 
     Raises ``ServerError``.
     """
@@ -49,10 +50,10 @@ async def mark(
     if made and INSTANCES in notes:
         told = with_identities(notes[INSTANCES], made)
         wanted |= {INSTANCES: told} if told != notes[INSTANCES] else {}
-    if wanted:
-        change = {"metadata": {"uid": placed.pod.uid, "annotations": wanted}}
-        await server.patch(pod_path(placed.pod), change)
-    return wanted
+    if not wanted:
+        return None
+    change = {"metadata": {"uid": placed.pod.uid, "annotations": wanted}}
+    return await server.patch(pod_path(placed.pod), change)
 
 
 def event(pod: Pod, node: str, reason: str, note: str, now: str) -> dict[str, Any]:

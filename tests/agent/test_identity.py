@@ -340,3 +340,16 @@ def test_no_limit_of_memory_is_all_of_the_card_and_never_zero(tmp_path: Path) ->
             assert admitted.answers["main"].envs["CUDA_DEVICE_MEMORY_LIMIT_0"] == "16384m"
 
     asyncio.run(case())
+
+
+def test_a_pod_that_the_kubelet_does_not_know_yet_is_not_meant(tmp_path: Path) -> None:
+    """It was bound earlier, and the kubelet hears of it later."""
+
+    async def case() -> None:
+        async with node(tmp_path) as n1:
+            await n1.sliced("old", part("GPU-0"))
+            young = await n1.run(await n1.sliced("young", part("GPU-1")))
+            assert cards(young.held["main", GPU]) == ["GPU-1"]
+            assert await holds(n1, "old") == ["GPU-0"]
+
+    asyncio.run(case())

@@ -212,7 +212,8 @@ class CardNode:
             stdout=asyncio.subprocess.PIPE,
         )
         assert each.process.stdout is not None
-        line = await asyncio.wait_for(each.process.stdout.readline(), WAIT_S)
+        async with asyncio.timeout(WAIT_S):
+            line = await each.process.stdout.readline()
         each.got_mib = int(line)
         if self.host is not None:
             await self._contain(self.host, each)
