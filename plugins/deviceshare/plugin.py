@@ -7,7 +7,6 @@ nodes without registered cards ``nvidia.com/gpu`` stays a counted resource, see 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -190,9 +189,9 @@ class DeviceSharePlugin(Plugin):
             return self._last_fit[1]
         ask = main_ask(request)
         fit = fits(ask, room, need_of(ask, room), untouched=request.untouched)
-        wiring = self.wires(view.state).of(view.rows, replace(request, linked=False))
-        if not is_simple(request) or request.numa or wiring.pair is not None:
-            fit &= placeable(request, room, wiring)[:, None]
+        wires = self.wires(view.state)
+        if not is_simple(request) or request.numa or wires.paired:
+            fit &= placeable(request, room, wires.of(view.rows, request))[:, None]
         self._last_fit = room, fit
         return fit
 
