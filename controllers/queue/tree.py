@@ -45,24 +45,22 @@ def judge(seen: Observed, queue: QueueRecord) -> Verdict:
     """What *queue* should be, nobody having ordered anything new."""
     if queue.identity.name == keys.ROOT:
         return Verdict(OPEN, marked=False)
-    if queue.state in SHUT:
-        return _judge_shut(seen, queue)
+    if queue.state in SHUT and not queue.closed_by_parent:
+        return _shut(seen, queue, marked=False)
     broken = fault(seen, queue)
-    if broken:
-        return Verdict(UNKNOWN, marked=queue.closed_by_parent, why=broken)
-    if _parent_state(seen, queue) in SHUT:
-        why = f'its parent "{queue.parent}" is closed'
-        return Verdict(closing_state(seen, queue), marked=True, why=why)
-    return Verdict(OPEN, marked=False)
+    if broken:  # whatever was seen of the parent before, so that the order of events makes no difference
+        return Verdict(UNKNOWN, marked=False, why=broken)
+    if _parent_state(seen, queue) not in SHUT:
+        reopened = f'its parent "{queue.parent}" is open again' if queue.state in SHUT else ""
+        return Verdict(OPEN, marked=False, why=reopened)
+    if queue.state in SHUT:
+        return _shut(seen, queue, marked=True)
+    return Verdict(closing_state(seen, queue), marked=True, why=f'its parent "{queue.parent}" is closed')
 
 
-def _judge_shut(seen: Observed, queue: QueueRecord) -> Verdict:
-    opens = queue.closed_by_parent and not fault(seen, queue) and _parent_state(seen, queue) == OPEN
-    if opens:
-        return Verdict(OPEN, marked=False, why=f'its parent "{queue.parent}" is open again')
-    if queue.state == CLOSED:
-        return Verdict(CLOSED, marked=queue.closed_by_parent)
-    return Verdict(closing_state(seen, queue), marked=queue.closed_by_parent)
+def _shut(seen: Observed, queue: QueueRecord, *, marked: bool) -> Verdict:
+    state = CLOSED if queue.state == CLOSED else closing_state(seen, queue)
+    return Verdict(state, marked=marked)
 
 
 def closing_state(seen: Observed, queue: QueueRecord) -> Literal["Closed", "Closing"]:
