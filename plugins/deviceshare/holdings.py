@@ -14,6 +14,7 @@ from volcano_py.plugins.deviceshare.backend import Chip
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.charges import charge_with, charged
 from volcano_py.plugins.deviceshare.mig import Geometry
+from volcano_py.plugins.deviceshare.rounding import told_parts
 from volcano_py.plugins.deviceshare.slices import holds_of
 from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, Slice
 from volcano_py.scheduler.model.kube.errors import Problem
@@ -57,6 +58,7 @@ def booked(
     instances, unknown = _instances(slices, cards)
     told = "instance is not known; all of the card is booked"
     problems += [Problem(field, f"card {uuid}: {told}") for uuid in unknown]
+    problems += told_parts(request, slices, cards)
     holds = holds_of(slices, roles, instances, request.rules)
     return CardChoice(tuple(slices), holds, charge, tuple(problems))
 

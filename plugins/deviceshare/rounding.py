@@ -1,6 +1,7 @@
 """What an ask becomes where the hardware cuts cards into parts of fixed sizes, and what people are told.
 
-Only asks for one chip are known before a card is chosen. Neighbours: ``backend.Chip``, ``needs``.
+Asks for one chip are known before a card is chosen, those for any of several only then. Neighbours:
+``backend.Chip``, ``needs``.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk
-from volcano_py.plugins.deviceshare.backend import Chip
+from volcano_py.plugins.deviceshare.backend import Chip, Template
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.needs import part_of
+from volcano_py.scheduler.model.cards import CardSpec, Slice
 from volcano_py.scheduler.model.kube.errors import Problem
 
 _FIELD = "spec.containers"
@@ -37,9 +39,23 @@ def told_rounding(request: CardRequest, catalogue: Catalogue) -> Iterator[Proble
     for ask in request.asks:
         part = part_of(chip, ask)
         if part is not None and ask.memory_mib and part.memory_mib != ask.memory_mib:
-            given = f"template {part.name} of {part.memory_mib}Mi" if part.name else "a whole card"
-            message = f"container {ask.container} asks {ask.memory_mib}Mi and gets {given}"
-            yield Problem(_FIELD, message)
+            yield _told(ask.container, ask.memory_mib, part)
+
+
+def told_parts(request: CardRequest, slices: Sequence[Slice], specs: Sequence[CardSpec]) -> Iterator[Problem]:
+    """What *slices* of *specs* give instead of what was asked, where only the choice of a card tells."""
+    if request.soft or len(request.selection.vendors) == 1:
+        return
+    asked = {ask.container: ask.memory_mib for ask in request.asks}
+    for part in slices:
+        cut, wanted = specs[part.card].cut, asked.get(part.container, 0)
+        if isinstance(cut, Chip) and wanted and part.memory_mib != wanted:
+            yield _told(part.container, wanted, cut.held(part.memory_mib))
+
+
+def _told(container: str, asked_mib: int, part: Template) -> Problem:
+    given = f"template {part.name} of {part.memory_mib}Mi" if part.name else "a whole card"
+    return Problem(_FIELD, f"container {container} asks {asked_mib}Mi and gets {given}")
 
 
 def _chip(request: CardRequest, catalogue: Catalogue) -> Chip | None:

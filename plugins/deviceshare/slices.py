@@ -8,6 +8,7 @@ from volcano_py.plugins.deviceshare.asks import CardRequest, Role, peak
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.charges import charge_with, charged
 from volcano_py.plugins.deviceshare.needs import Share
+from volcano_py.plugins.deviceshare.rounding import told_parts
 from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, Slice
 from volcano_py.scheduler.model.classes import TaskClass
 
@@ -52,7 +53,8 @@ def choice_of(
         for at, share in cards:
             parts[at] = parts.get(at, 0) | share.parts
     charge = _charge(klass, request, specs, slices, catalogue, largest_mib)
-    return CardChoice(tuple(slices), _holds(request, slices, parts), charge)
+    told = tuple(told_parts(request, slices, specs))
+    return CardChoice(tuple(slices), _holds(request, slices, parts), charge, told)
 
 
 def _holds(request: CardRequest, slices: list[Slice], parts: Mapping[int, int]) -> tuple[CardHold, ...]:
