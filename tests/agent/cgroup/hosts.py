@@ -120,7 +120,7 @@ class Host:
     def clean(self) -> None:
         """End what was started and remove all folders."""
         for folder in self._folders():
-            _let_go(folder)
+            let_go(folder)
             for pid in processes(folder):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -138,7 +138,8 @@ class Host:
         return [Path(where) for top in tops for where, _, _ in os.walk(top)]
 
 
-def _let_go(folder: Path) -> None:
+def let_go(folder: Path) -> None:
+    """Thaw *folder*, whoever froze it: the frozen processes of v1 can't even be killed."""
     for name, text in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
         if (folder / name).exists():
             (folder / name).write_text(text)

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.agent.cgroup.conftest import hosts
-from tests.agent.cgroup.hosts import GATE, WAIT_S, Host, eventually
+from tests.agent.cgroup.hosts import GATE, WAIT_S, Host, eventually, let_go
 from tests.shim.harness import LIBRARY, Probe, build_library
 from tests.shim.stub import build
 from tests.shim.stub.build import ROOT
@@ -31,6 +32,7 @@ from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.hand import Hand
 from volcano_py.shim.agent.keeper import Keeper, Watch
 from volcano_py.shim.agent.overuse import Act, Kind
+from volcano_py.shim.agent.readings import Reading
 from volcano_py.shim.agent.tenants import Tenant
 
 GPU: Final = card_uuid(0)
@@ -84,8 +86,12 @@ class Node:
             if cgroup is not None:
                 self.host.join(cgroup, process.pid)
             probe.tell("go")
-            yield probe.start()
-            probe.kill()
+            try:
+                yield probe.start()
+            finally:
+                if cgroup is not None:
+                    let_go(self.host.tree.hierarchy("freezer") / cgroup.path)
+                probe.kill()
 
     def keeper(self, **changes: Any) -> subprocess.Popen[str]:
         """A keeper that begins now."""
@@ -249,6 +255,30 @@ def test_who_holds_no_slice_any_more_is_let_go(node: Node) -> None:
     assert freezer.state(stopped) is State.THAWED
     assert freezer.state(paused) is State.FROZEN
     assert process.poll() is None
+
+
+def test_a_driver_that_hangs_keeps_nobody_stopped(node: Node) -> None:
+    """Whom an earlier keeper left stopped is let go before the driver is asked anything."""
+    freezer, hangs = Freezer(node.host.tree), threading.Event()
+    stopped = node.host.container()
+    freezer.freeze(stopped, WAIT_S)
+    watch = Watch(cgroups=node.host.tree.root, devices=node.folder, kubelet_roots=(node.host.name,))
+
+    def cards() -> tuple[Reading, ...]:
+        hangs.wait()
+        return ()
+
+    keeper = Keeper(watch, tuple, nobody_tells, cards)
+
+    async def life() -> None:
+        work = asyncio.create_task(keeper.run())
+        try:
+            assert await asyncio.to_thread(eventually, lambda: freezer.state(stopped) is State.THAWED)
+        finally:
+            hangs.set()
+            work.cancel()
+
+    asyncio.run(life())
 
 
 def act(kind: Kind, cgroup: ContainerCgroup) -> Act:
