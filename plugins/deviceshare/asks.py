@@ -8,7 +8,7 @@ pod did get is read in ``records``. Source: ``spec/hami-semantics.md`` 1 and 2, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
@@ -112,6 +112,7 @@ class CardRequest:
         weights: of slots, cores and memory in how full a card is; () for memory, then cores.
         rules: bits of the rules by which it shares no card with some others.
         yields: it can be interrupted, so it may have of a card what is handed out twice.
+        digest: the hash of all that.
     """
 
     asks: tuple[ContainerAsk, ...]
@@ -127,6 +128,16 @@ class CardRequest:
     weights: tuple[float, ...] = ()
     rules: int = 0
     yields: bool = False
+    digest: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Pods made alike share one request, which is looked up with each of them: hash it once."""
+        wishes = (self.card_order, self.node_order, self.untouched, self.numa, self.linked, self.together)
+        more = (self.bare, self.soft, self.weights, self.rules, self.yields)
+        object.__setattr__(self, "digest", hash((self.asks, self.selection, wishes, more)))
+
+    def __hash__(self) -> int:
+        return self.digest
 
 
 def peak(parts: Iterable[tuple[Role, int]]) -> int:

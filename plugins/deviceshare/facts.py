@@ -61,6 +61,7 @@ class CardFacts:
         self._accepted: dict[Selection, Mask] = {}
         self._eligible: dict[Selection, Mask] = {ANY_CARD: self.usable}
         self._bare: dict[str, Mask] = {}
+        self._own: dict[tuple[str, ...], Mask] = {}
         for row, specs in table.specs.items():
             if specs:
                 self._describe(row, specs)
@@ -80,6 +81,12 @@ class CardFacts:
         if known is None:
             known = self._accepted[selection] = self._accept(selection)
         return known
+
+    def own(self, vendors: tuple[str, ...]) -> Mask:
+        """(N,) nodes with registered cards of *vendors*."""
+        if vendors not in self._own:
+            self._own[vendors] = self.accepted(Selection(vendors)).any(axis=1)
+        return self._own[vendors]
 
     def bare(self, resource: str) -> Mask:
         """(N,) nodes without a register of those cards: *resource* there is an ordinary counted one."""

@@ -259,7 +259,8 @@ class DeviceSharePlugin(Plugin):
 
     def _positions_in_turn(self, request: CardRequest, rows: list[int]) -> Iterator[tuple[int, int | None]]:
         """Each of *rows* with the card position there; None where its cards are a counted resource."""
-        own = [row for row in dict.fromkeys(rows) if self._has_own(request, row)]
+        has_own = self.facts(self._state).own(request.selection.vendors)
+        own = [row for row in dict.fromkeys(rows) if has_own[row]]
         number = {row: at for at, row in enumerate(own)}
         found: Iterator[int] = iter(())
         if own:
@@ -271,8 +272,7 @@ class DeviceSharePlugin(Plugin):
 
     def _has_own(self, request: CardRequest, row: int) -> bool:
         """Whether node *row* registers cards of the kind that is asked for."""
-        specs = self._state.cards.specs.get(row, ())
-        return any(request.selection.accepts_vendor(spec.vendor) for spec in specs)
+        return bool(self.facts(self._state).own(request.selection.vendors)[row])
 
     def _bare_choice(self, klass: TaskClass) -> CardChoice:
         """What a pod is charged on a node where its cards are an ordinary resource."""
