@@ -85,7 +85,7 @@ class CardFacts:
     def own(self, vendors: tuple[str, ...]) -> Mask:
         """(N,) nodes with registered cards of *vendors*."""
         if vendors not in self._own:
-            self._own[vendors] = self.accepted(Selection(vendors)).any(axis=1)
+            self._own[vendors] = self.accepted(Selection(vendors)).sum(axis=1) > 0
         return self._own[vendors]
 
     def bare(self, resource: str) -> Mask:
