@@ -6,7 +6,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,7 @@ GPU: Final = "nvidia.com/gpu"
 VGPU: Final = "volcano.sh/vgpu-number"
 PODS: Final = "/api/v1/namespaces/default/pods"
 WAIT_S: Final = 60.0
+CASE_S: Final = 300.0
 FAST: Final = Paces(cards=0.05, kubelet=0.05, records=0.2, slices=0.1, quiet=0.2)
 
 
@@ -57,8 +58,10 @@ class NodeUnderTest:
         running, self._running = self._running, None
         if running is not None:
             running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+            await asyncio.wait({running}, timeout=WAIT_S)
+            assert running.done(), f"the agent does not end: {[*map(str, asyncio.all_tasks())]}"
+            if not running.cancelled():
+                running.result()
 
     async def restart(self) -> None:
         """End the agent and start another one with nothing in its memory."""
@@ -199,7 +202,8 @@ async def node(
                 try:
                     if started:
                         await under_test.start()
-                    yield under_test
+                    async with asyncio.timeout(CASE_S):  # rather than for ever
+                        yield under_test
                 finally:
                     await under_test.stop()
                     await kubelet.stop()
