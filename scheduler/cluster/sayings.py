@@ -95,9 +95,13 @@ def _shown(pod: Pod) -> Iterator[tuple[str, str]]:
             yield condition.reason, condition.message
 
 
-def nomination(pod: Pod, node: str) -> NominateOrder | None:
-    """Write *node* (or "") as the node where room is kept for *pod*."""
-    if pod.status.nominated_node_name == node or pod.spec.node_name:
+def nomination(pod: Pod, node: str, told: str | None = None) -> NominateOrder | None:
+    """Write *node* (or "") as the node where room is kept for *pod*.
+
+    *told* was ordered last, which *pod* may not show yet; None where what it shows is all that counts.
+    """
+    last = pod.status.nominated_node_name if told is None else told
+    if last == node or pod.spec.node_name:
         return None
     return NominateOrder(pod.namespace, pod.name, pod.uid, node)
 

@@ -40,8 +40,8 @@ class Book:
     """See the module."""
 
     def __init__(self) -> None:
-        self._refused: Mapping[str, Refusal] = {}
-        self._nominated: Mapping[str, str] = {}
+        self._refused: dict[str, Refusal] = {}
+        self._nominated: dict[str, str] = {}
         self._wrong: Mapping[str, ProblemOrder] = {}
         self._held: Mapping[str, Holding] = {}
 
@@ -55,7 +55,12 @@ class Book:
         }
         self._wrong = {_name(order.subject): order for order in _stated_problems(known)}
 
-    def refusals(self, refused: Mapping[str, Refusal]) -> Iterator[tuple[str, Refusal, Refusal | None]]:
+    def forget(self, pod: str) -> None:
+        """The pod is gone: another one of its name was told nothing."""
+        self._refused.pop(pod, None)
+        self._nominated.pop(pod, None)
+
+    def refusals(self, refused: dict[str, Refusal]) -> Iterator[tuple[str, Refusal, Refusal | None]]:
         """Pods that are *refused* in other words than before: key, refusal, and what they were told last."""
         before, self._refused = self._refused, refused
         for key, refusal in refused.items():
@@ -63,10 +68,10 @@ class Book:
             if told is not refusal and (told is None or told.message != refusal.message):
                 yield key, refusal, told
 
-    def nominations(self, kept: Mapping[str, str]) -> list[str]:
-        """Pods for which room is *kept* (pod -> node) elsewhere than before, or no more."""
+    def nominations(self, kept: dict[str, str]) -> list[tuple[str, str | None]]:
+        """Pods for which room is *kept* (pod -> node) elsewhere than before, or no more, and where it was."""
         before, self._nominated = self._nominated, kept
-        return [key for key in {**before, **kept} if before.get(key) != kept.get(key)]
+        return [(key, before.get(key)) for key in {**before, **kept} if before.get(key) != kept.get(key)]
 
     def holdings(self, held: Iterable[Holding]) -> list[Holding]:
         """Queues that hold something else than before, of all that are there."""

@@ -104,6 +104,11 @@ class Carrier:
         """We lead from now on: what was said stands on the objects, whoever said it."""
         self._book.read(known)
 
+    def forget(self, pods: Iterable[str]) -> None:
+        """These *pods* are gone."""
+        for key in pods:
+            self._book.forget(key)
+
     # -- pods -----------------------------------------------------------------------------------
 
     def _binds(
@@ -144,11 +149,11 @@ class Carrier:
         """Where room is kept, and where none is kept any more."""
         tasks, nodes = state.tasks, state.nodes
         kept = {tasks.keys[task]: nodes.names[row] for task, row in tasks.nominated.items()}
-        for key in self._book.nominations(kept):
+        for key, told in self._book.nominations(kept):
             task = tasks.index.get(key)
             pod = None if task is None else tasks.pods[task]
             if pod is not None:
-                order = sayings.nomination(pod, kept.get(key, ""))
+                order = sayings.nomination(pod, kept.get(key, ""), told)
                 if order is not None:
                     yield order
 

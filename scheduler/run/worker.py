@@ -179,6 +179,7 @@ class Worker:
             self._record(lambda: settled_of(given.outcomes))
         if given.changes:
             self.owner.take(given.changes, mend=not given.light)
+            self._carrier.forget(key for kind, key in _gone(given.changes) if kind == "Pod")
             self._record(lambda: Took([item_of(change) for change in given.changes]))
         self._metrics.change_cpu_s.inc(time.thread_time() - began)
 

@@ -123,6 +123,15 @@ def test_what_is_true_again_before_it_was_taken_back_on_the_pod_is_said_again() 
     assert again.message == first.message
 
 
+def test_a_pod_made_anew_between_two_cycles_is_told_what_the_one_before_it_was() -> None:
+    made = worker()
+    waits = pod("p", "g", "9")
+    (first,) = refused(made, 1.0, node("n0"), group("g"), waits)
+    another = waits | {"metadata": {**waits["metadata"], "uid": "another"}}
+    (again,) = refused(made, 2.0, deletion_of(("Pod", "ml/p")), another)
+    assert (again.uid, again.message, again.event) == ("another", first.message, True)
+
+
 def test_what_stands_on_the_pod_already_is_not_said_again() -> None:
     made = worker()
     (told,) = of(turn(made, 1.0, node("n0"), group("g"), pod("p", "g", "9")).orders, RefusalOrder)
@@ -176,6 +185,18 @@ def test_an_eviction_says_for_whom_and_why_and_the_claimant_keeps_the_room() -> 
     (bind,) = of(turn(made, 2.0, gone).orders, BindOrder)
     assert isinstance(bind, BindOrder)
     assert bind.name == "first-0"
+
+
+def test_room_that_is_given_up_before_the_pod_shows_it_is_taken_back() -> None:
+    """Its echo is on its way, and would stand on the pod for ever."""
+    made = worker()
+    (kept,) = of(preempting(made), NominateOrder)
+    assert isinstance(kept, NominateOrder)
+    cordoned = node("n0", "2", unschedulable=True)
+    given_up = of(turn(made, 2.0, cordoned).orders, NominateOrder)
+    assert [(each.name, each.node) for each in given_up if isinstance(each, NominateOrder)] == [
+        (kept.name, "")
+    ]
 
 
 def test_a_standby_takes_everything_in_and_orders_nothing() -> None:
