@@ -45,11 +45,11 @@ def test_a_gang_that_is_complete_soon_never_was_incomplete(tmp_path: Path) -> No
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refused(), group_says("Unschedulable", "NotEnoughTasks", FEW)])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert server.objects[pod_path("a")]["status"]["conditions"][0]["message"] == FEW
         started = group_says("Scheduled", "tasks in gang are ready to be scheduled", "")
         writer.submit([BindOrder("ns", "a", "uid-a", "n1", group="ns/g"), started])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert writer.stats.bound == 1
         assert len(writer._grace) == 0
         await until(lambda: [each["reason"] for each in server.events()] == ["Scheduled"])
@@ -64,7 +64,7 @@ def test_a_gang_that_stays_incomplete_is_told_once(tmp_path: Path) -> None:
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refused(), group_says("Unschedulable", "NotEnoughTasks", FEW)])
         writer.submit([refused("the gang needs 3 pods and has 1")])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert server.events() == []
         await until(lambda: len(server.events()) == 2)
 
@@ -78,7 +78,7 @@ def test_another_reason_is_told_at_once_and_in_place_of_it(tmp_path: Path) -> No
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refused()])
         writer.submit([refused("0/3 nodes are available", "Unschedulable")])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert [each["note"] for each in server.events()] == ["0/3 nodes are available"]
         assert len(writer._grace) == 0
 

@@ -135,7 +135,7 @@ def test_a_server_that_does_not_answer_is_asked_seldom(
         await until(lambda: len(server.seen) > 200)
         assert server.times[200] - server.times[0] > 0.6
         server.choose = lambda method, path: None
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     outcomes = run(tmp_path, server, work)
     assert [type(each) for each in outcomes] == [BindDone] * 300

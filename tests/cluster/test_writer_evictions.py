@@ -109,7 +109,7 @@ def test_a_budget_that_gives_way_lets_the_pod_go(tmp_path: Path) -> None:
         writer.submit([evict("a")])
         await until(lambda: server.wrote("POST", "/eviction") > 1)
         server.budgets.clear()
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     assert run(tmp_path, server, work) == [EvictDone("ns/a", "uid-a", "ns/g")]
 
@@ -204,7 +204,7 @@ def test_an_eviction_under_notice_can_be_withdrawn(tmp_path: Path) -> None:
         assert writer.stats.under_notice == 1
         writer.submit([KeepOrder("ns", "a", "uid-a"), KeepOrder("ns", "a", "uid-a")])
         assert not writer.cancel("ns/a", "uid-a")
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     (outcome,) = run(tmp_path, server, work)
     assert isinstance(outcome, EvictFailed)
@@ -220,7 +220,7 @@ def test_notices_do_not_hold_up_the_end_and_stay_for_the_next_leader(tmp_path: P
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([evict("a", notice_s=60.0)])
         await until(lambda: writer.stats.under_notice == 1)
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     (outcome,) = run(tmp_path, server, work)
     assert isinstance(outcome, EvictFailed)

@@ -42,12 +42,12 @@ def test_an_unreadable_pod_that_waits_is_told_so_and_no_autoscaler_is(tmp_path: 
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([ProblemOrder(subject, ("spec: bad",), waits=True)])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         said = server.conditions(pod_path("a"))
         assert said["PodScheduled"]["reason"] == "SchedulerError"
         assert said["volcano-py.io/Valid"]["message"] == "spec: bad"
         writer.submit([ProblemOrder(subject, ())])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert server.conditions(pod_path("a"))["volcano-py.io/Valid"]["status"] == "True"
 
     run(tmp_path, server, work)
@@ -90,7 +90,7 @@ def test_a_status_put_together_earlier_does_not_take_a_problem_away(tmp_path: Pa
         if where == "on its way":
             await until(lambda: server.wrote("PATCH", "/podgroups/g"))
         writer.submit([problem])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
     assert set(server.conditions(GROUP)) == {"Unschedulable", "volcano-py.io/Valid"}
@@ -113,7 +113,7 @@ def test_a_podgroup_is_told_once_its_status_is_listed(tmp_path: Path) -> None:
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([ProblemOrder(subject, ("spec: bad",))])
         await until(lambda: server.wrote("PATCH", "/podgroups/g/status"))
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert writer.problems.stats.refused == 0
 
     run(tmp_path, server, work)

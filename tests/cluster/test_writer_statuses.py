@@ -60,7 +60,7 @@ def test_another_number_of_nodes_trickles(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refusal(name) for name in names])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         told, written = len(server.events()), server.wrote("PATCH", "/status")
         assert (told, written) == (40, 40)
         again = [refusal(name, "0/4 nodes are available", event=False) for name in names]
@@ -106,7 +106,7 @@ def test_another_pod_of_the_name_is_not_written(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refusal("a"), refusal("gone"), other])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert writer.status_stats.refused == 0
 
     run(tmp_path, server, work)
@@ -132,7 +132,7 @@ def test_a_pod_that_is_bound_gets_no_late_refusal(tmp_path: Path) -> None:
         writer.submit([refusal("a"), refusal("b"), bind("b")])
         await until(lambda: server.seen)
         writer.submit([bind("a")])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
     assert [status in answered for answered in answered_before] == [True]
@@ -158,7 +158,7 @@ def test_who_leads_again_says_what_could_not_be_said(tmp_path: Path) -> None:
     async def work(writer: Writer, api: Api) -> None:
         for leads[0] in (False, True):
             writer.submit(orders)
-            assert await writer.drain(20.0)
+            assert await writer.drain(60.0)
 
     run(tmp_path, server, work, fence=lambda: leads[0])
     assert set(server.conditions(pod_path("a"))) == {"PodScheduled", "volcano-py.io/Valid"}
@@ -189,10 +189,10 @@ def test_a_crd_that_gets_a_status_endpoint_is_noticed(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([RUNNING])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         server.status_served = False
         writer.submit([GroupOrder("ns", "g", "uid-g", {"phase": "Completed"})])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
     assert server.objects[GROUP]["status"] == {"phase": "Completed"}
@@ -207,7 +207,7 @@ def test_endpoints_are_looked_up_once_and_one_that_comes_is_noticed(tmp_path: Pa
         for number in range(10):
             server.status_served = number == 9
             writer.submit([GroupOrder("ns", "g", "uid-g", {"phase": "Running", "running": number})])
-            assert await writer.drain(20.0)
+            assert await writer.drain(60.0)
             assert server.objects[GROUP]["status"]["running"] == number
 
     run(tmp_path, server, work)
@@ -236,13 +236,13 @@ def test_a_podgroup_whose_bind_failed_is_not_said_to_run(tmp_path: Path) -> None
         writer.submit([bind("a", group="ns/g"), RUNNING])
         await until(lambda: writer.stats.bind_failed)
         writer.submit([])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert server.objects[GROUP]["status"] == {}
         assert len(writer.take_outcomes()) == 1
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert server.objects[GROUP]["status"] == {}
         writer.submit([pending])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert server.objects[GROUP]["status"] == {"phase": "Pending"}
         assert not server.events()
 
@@ -259,7 +259,7 @@ def test_a_podgroup_whose_member_is_placed_again_is_said_to_run_then(tmp_path: P
         await until(lambda: writer.stats.bind_failed)
         writer.take_outcomes()
         writer.submit([bind("a", group="ns/g")])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
     assert server.objects[GROUP]["status"] == {"phase": "Running"}
@@ -288,7 +288,7 @@ def test_a_queue_made_anew_does_not_get_what_an_earlier_one_held(tmp_path: Path)
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit(late)
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert writer.status_stats.refused == 0
 
     run(tmp_path, server, work)
@@ -318,7 +318,7 @@ def test_what_the_server_refuses_to_say_is_tried_once(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([QueueOrder("q", "uid-q", {"allocated": {"cpu": "3"}})])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
         assert writer.status_stats.last_refusal == "Queue q: fault 422"
 
     run(tmp_path, server, work)
@@ -341,7 +341,7 @@ def test_nothing_is_kept_of_objects_that_are_gone(tmp_path: Path) -> None:
             writer.submit([ProblemOrder(each, ("bad",)) for each in bad])
             writer.submit([QueueOrder(name, "gone", {"allocated": {}}) for name in names])
             writer.submit([*(bind(name, group="ns/g") for name in names), RUNNING])
-            assert await writer.drain(20.0)
+            assert await writer.drain(60.0)
             for name in names:
                 del server.objects[pod_path(name)]
                 writer.forget("Pod", f"ns/{name}")
@@ -386,7 +386,7 @@ def test_a_new_scheduler_does_not_repeat_the_events_of_the_old_one(tmp_path: Pat
 
         async def work(writer: Writer, api: Api, nodes: int = nodes) -> None:
             writer.submit([refusal("a", f"0/{nodes} nodes are available")])
-            assert await writer.drain(20.0)
+            assert await writer.drain(60.0)
             assert writer.event_stats.refused == 0
 
         run(tmp_path, server, work)

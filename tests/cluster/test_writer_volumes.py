@@ -57,7 +57,7 @@ def test_a_chosen_volume_is_kept_for_its_claim_and_then_the_pod_is_bound(
         await until(lambda: "claimRef" in server.objects[VOLUME]["spec"])
         assert not server.bound
         bound(server)
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
     owner = server.objects[VOLUME]["spec"]["claimRef"]
@@ -78,7 +78,7 @@ def test_a_volume_is_made_on_the_pods_node_and_then_the_pod_is_bound(tmp_path: P
         await until(lambda: notes_on(server, CLAIM).get(SELECTED) == "n7")
         assert not server.bound
         bound(server, "made")
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
     assert server.objects[pod_path("a")]["spec"]["nodeName"] == "n7"
@@ -135,7 +135,7 @@ def test_a_provisioner_that_gives_up_ends_the_bind(tmp_path: Path) -> None:
         writer.submit([bind("a", claims=(ClaimOrder("data"),))])
         await until(lambda: SELECTED in notes_on(server, CLAIM))
         del server.objects[CLAIM]["metadata"]["annotations"][SELECTED]
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     (outcome,) = run(tmp_path, server, work)
     assert isinstance(outcome, BindFailed)
@@ -151,7 +151,7 @@ def test_a_claim_made_for_the_pod_may_come_later(tmp_path: Path) -> None:
         await until(lambda: server.wrote("GET", "/data") > 1)
         server.objects[CLAIM] = claim
         bound(server)
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
 

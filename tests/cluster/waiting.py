@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 async def until(
-    holds: Callable[[], object], what: str = "what was waited for", *, within_s: float = 15.0
+    holds: Callable[[], object], what: str = "what was waited for", *, within_s: float = 60.0
 ) -> None:
     """Return as soon as *holds*; fails naming *what* if it does not in time."""
     clock = asyncio.get_running_loop().time

@@ -53,7 +53,7 @@ def submit(*orders: Order) -> Work:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit(orders)
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     return work
 

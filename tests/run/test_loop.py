@@ -55,7 +55,7 @@ def test_who_leads_again_says_again_what_another_leader_may_have_written_over(
                 loop.nudge()
                 await until(lambda: loop.led == leads[0])
                 writer.submit([REFUSED] if leads[0] else [])
-                assert await writer.drain(20.0)
+                assert await writer.drain(60.0)
             stop.set()
             await turning
             await loop.close()
@@ -224,7 +224,7 @@ def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) 
         writer.take_outcomes()
         writer.lead()
         writer.submit([])
-        assert await writer.drain(20.0)
+        assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
     assert server.objects[path]["status"] == {}
