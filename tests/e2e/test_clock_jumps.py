@@ -62,7 +62,9 @@ def clock(tmp_path: Path) -> WallClock:
 def test_a_clock_that_jumps_loses_nothing(cluster: Cluster, clock: WallClock) -> None:
     cluster.nodes(4, cpu="32", memory="64Gi")
     cluster.environment = clock.environment
-    scheduler, controller = cluster.scheduler(), cluster.controller()
+    # So long that nobody loses it for want of a processor.
+    times = ("--leader-elect-lease-duration=180s", "--leader-elect-renew-deadline=120s")
+    scheduler, controller = cluster.scheduler(*times), cluster.controller()
     cluster.until(lambda: all(holder for holder, _ in leads(cluster).values()), within_s=WITHIN_S)
     held = leads(cluster)
     placed: dict[str, tuple[str, str]] = {}
@@ -81,6 +83,29 @@ def test_a_clock_that_jumps_loses_nothing(cluster: Cluster, clock: WallClock) ->
     cluster.assert_sound()
     assert scheduler.alive()
     assert controller.alive()
+    assert '"leadership_lost"' not in scheduler.log.read_text(), "not even for a moment"
+
+
+def held_pods(cluster: Cluster) -> str:
+    """How many pods the queue ``default`` holds, as its status says."""
+    queue = cluster.get("Queue", "default") or {}
+    return str(queue.get("status", {}).get("allocated", {}).get("pods", "0"))
+
+
+def test_what_is_due_does_not_wait_until_a_clock_that_was_set_back_is_right_again(
+    cluster: Cluster, clock: WallClock
+) -> None:
+    """Nobody waits for room then, so that time alone brings the next cycle."""
+    cluster.default_queue()
+    cluster.nodes(1, cpu="32")
+    cluster.environment = clock.environment
+    cluster.scheduler("--no-leader-elect")
+    cluster.create(*objects.gang(cluster.space, "one", MEMBERS, requests={"cpu": "100m"}))
+    cluster.until(lambda: held_pods(cluster) == str(MEMBERS), within_s=WITHIN_S, what="told what it holds")
+    clock.shift(-HOUR_S)
+    for number in range(MEMBERS):
+        cluster.delete("Pod", f"{cluster.space}/one-{number}", grace_s=0)
+    cluster.until(lambda: held_pods(cluster) == "0", within_s=WITHIN_S, what="told that it holds no more")
 
 
 def renewed(cluster: Cluster, key: str) -> float:
