@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -97,9 +98,11 @@ async def measured(url: str | None) -> Measured:
 
 
 def read_samples(samples: Iterable[tuple[Mapping[str, Any], float]]) -> Measured:
-    """*samples* (labels with the name, value) as figures."""
+    """*samples* (labels with the name, value) as figures; a Prometheus also has values that are no number."""
     sums: dict[str, defaultdict[Any, float]] = {}
     for labels, value in samples:
+        if not math.isfinite(value):
+            continue
         name, card = labels["__name__"], labels.get("card", "")
         key = card if "_card_" in name else (labels.get("namespace", ""), labels.get("pod", ""), card)
         sums.setdefault(name, defaultdict(float))[key] += value

@@ -55,6 +55,12 @@ def vector(*samples: tuple[dict[str, str], float]) -> dict[str, Any]:
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
 
+def test_what_is_no_number_is_not_known() -> None:
+    values = (("a", "nan"), ("b", "inf"), ("c", "0.5"))
+    told = read_samples(series("card_cores_used_ratio", float(value), card=card) for card, value in values)
+    assert told.card_percent == {"c": 50}
+
+
 def test_figures_of_a_pod_are_those_of_its_containers_together() -> None:
     where = {"namespace": "ns", "pod": "a", "card": "GPU-a"}
     told = read_samples(
