@@ -69,13 +69,14 @@ def gang(name: str, pods: int, **limits: Any) -> list[Document]:
 def test_whole_cycles_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gangs of several asks on nodes of several kinds, with and without knowing pods ahead."""
     rng = np.random.default_rng(5)
+    asks = [{"gpumem": 3000}, {"percent": 30}, {"gpumem": 900, "gpucores": 40}, {}]
     for _ in range(6):
         documents: list[Document] = [
             card_node(f"n{at}", *rng.choice([8000, 16000, 24000], 4).tolist(), slots=4) for at in range(6)
         ]
         for at in range(8):
             limits: dict[str, Any] = {"gpu": 1}
-            limits |= rng.choice([{"gpumem": 3000}, {"percent": 30}, {"gpumem": 900, "gpucores": 40}, {}])
+            limits |= asks[int(rng.integers(len(asks)))]
             documents += gang(f"g{at}", int(rng.integers(1, 9)), **limits)
         ahead = bound(card_engine(*documents).cycle(NOW))
         with monkeypatch.context() as patch:
