@@ -173,7 +173,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_us_nothing(server: Server)
             async with await Api.connect(str(server.kubeconfig)) as api:
                 await api.call("GET", RESOURCES["ConfigMap"].path(), tries=20)
                 await put(api, "ConfigMap", config_map("after"))
-            await until(lambda: "default/after" in view.versions("ConfigMap"), "what came after", within_s=30)
+            await until(lambda: "default/after" in view.versions("ConfigMap"), "what came after", within_s=60)
             await view.agrees("ConfigMap")
             assert not view.feed.stats.problems
 
@@ -188,7 +188,7 @@ def test_kinds_that_are_installed_later_come_later(server: Server) -> None:
             crd = yaml.safe_load((CRDS / f"{info.plural}.{info.group}.yaml").read_text())
             await put(view.api, "CustomResourceDefinition", crd)
             await until(
-                lambda: "HyperNode" not in view.feed.stats.problems, "the kind is served", within_s=30
+                lambda: "HyperNode" not in view.feed.stats.problems, "the kind is served", within_s=60
             )
             assert view.feed.stats.kinds["HyperNode"].state == "watching"
 

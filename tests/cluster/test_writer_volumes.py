@@ -166,7 +166,7 @@ def test_many_pods_that_wait_for_claims_hold_nobody_up(tmp_path: Path) -> None:
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([*waiting, *others])
-        await until(lambda: writer.stats.bound == 100, within_s=20.0)
+        await until(lambda: writer.stats.bound == 100, within_s=60.0)
         assert writer.stats.binding == 100
 
     outcomes = run(tmp_path, server, work, in_flight=4)
