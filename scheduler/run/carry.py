@@ -71,6 +71,7 @@ class Carrier:
         self._queues_every_s = min(QUEUES_EVERY_S, period_s)
         self._book = Book()
         self._queues_at = -QUEUES_EVERY_S
+        self._begins = False
 
     def orders(self, owner: Owner, result: CycleResult, number: int, now: float) -> list[Order]:
         """Everything to be done after cycle *number*, most pressing first.
@@ -86,7 +87,7 @@ class Carrier:
             *self._binds(state, result.decisions, owner.claims, now),
             *self._evictions(state, result.decisions),
             *self._nominations(state),
-            *self._groups(state, result.pod_groups, number, now),
+            *self._groups(state, self._statuses(state, result), number, now),
             *self._refusals(state, result),
             *self._queues(state, owner.known, now),
         ]
@@ -103,6 +104,7 @@ class Carrier:
     def begin(self, known: Known) -> None:
         """We lead from now on: what was said stands on the objects, whoever said it."""
         self._book.read(known)
+        self._begins = True
 
     def forget(self, pods: Iterable[str]) -> None:
         """These *pods* are gone."""
@@ -191,6 +193,13 @@ class Carrier:
         )
 
     # -- groups and queues ----------------------------------------------------------------------
+
+    def _statuses(self, state: ClusterState, result: CycleResult) -> Mapping[str, GroupStatus]:
+        """What is to be said of groups: what is new, and at the begin of a lead of all that there are."""
+        if not self._begins:
+            return result.pod_groups
+        self._begins = False
+        return {job.key: job.said for job in state.jobs.live() if isinstance(job.said, GroupStatus)}
 
     def _groups(
         self, state: ClusterState, changed: Mapping[str, GroupStatus], number: int, now: float

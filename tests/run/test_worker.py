@@ -188,15 +188,10 @@ def test_an_eviction_says_for_whom_and_why_and_the_claimant_keeps_the_room() -> 
 
 
 def test_room_that_is_given_up_before_the_pod_shows_it_is_taken_back() -> None:
-    """Its echo is on its way, and would stand on the pod for ever."""
     made = worker()
-    (kept,) = of(preempting(made), NominateOrder)
-    assert isinstance(kept, NominateOrder)
-    cordoned = node("n0", "2", unschedulable=True)
-    given_up = of(turn(made, 2.0, cordoned).orders, NominateOrder)
-    assert [(each.name, each.node) for each in given_up if isinstance(each, NominateOrder)] == [
-        (kept.name, "")
-    ]
+    assert of(preempting(made), NominateOrder)
+    (given_up,) = of(turn(made, 2.0, node("n0", "2", unschedulable=True)).orders, NominateOrder)
+    assert (given_up.name, given_up.node) == ("first-0", "")  # type: ignore[union-attr]
 
 
 def test_a_standby_takes_everything_in_and_orders_nothing() -> None:
@@ -269,6 +264,15 @@ def test_a_new_leader_takes_back_what_an_earlier_one_said_and_holds_no_more() ->
     kept = [(each.name, each.node) for each in orders if isinstance(each, NominateOrder)]
     assert kept == [("q", "")]
     assert of(turn(made, 3.0, node("n2", "1")).orders, ProblemOrder) == []
+
+
+def test_a_group_is_told_again_what_was_lost_with_the_lead() -> None:
+    made = worker()
+    assert of(turn(made, 1.0, node("n0"), group("g"), pod("p", "g")).orders, GroupOrder)
+    assert turn(made, 2.0, leads=False).orders == []
+    (again,) = of(turn(made, 3.0).orders, GroupOrder)
+    assert again.status["phase"] == "Running"  # type: ignore[union-attr]
+    assert of(turn(made, 4.0, node("n1")).orders, GroupOrder) == []
 
 
 def test_a_new_leader_does_not_repeat_what_is_wrong_still() -> None:
