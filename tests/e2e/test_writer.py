@@ -85,6 +85,16 @@ def test_a_bind_writes_node_and_annotations_together(cluster: Cluster) -> None:
     assert isinstance(carry_out(cluster, [order])[0], BindDone)
 
 
+def test_a_bind_writes_annotations_of_any_text(cluster: Cluster) -> None:
+    """As long as all annotations of an object may be together, empty, and of any letters."""
+    cluster.nodes(1)
+    uid = make_pod(cluster, "a")
+    notes = {"x/empty": "", "x/letters": 'ä€\U0001f642\x00\x7f\n"\\', "x/long": "é" * 130_000}
+    (done,) = carry_out(cluster, [BindOrder(cluster.space, "a", uid, "n0", annotations=notes)])
+    assert isinstance(done, BindDone)
+    assert pod(cluster, "a")["metadata"]["annotations"] == notes
+
+
 def test_a_bind_of_another_pod_of_the_name_is_refused(cluster: Cluster) -> None:
     make_pod(cluster, "a")
     make_pod(cluster, "b", on="n1")
