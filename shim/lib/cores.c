@@ -26,9 +26,16 @@
 #define PAUSE_BEHIND_NS UINT64_C(1000000)
 #define PAUSE_MOST_NS UINT64_C(5000000)
 #define CONTENDED_FOR_NS UINT64_C(3000000000) /* after another container was last seen busy */
+#define AHEAD_NS UINT64_C(1000000000) /* what is further ahead is of before the node restarted */
 
 static struct region_card *card_at(int card) {
 	return &slice.region->cards[card];
+}
+
+/* A time of the region, or 0 if it can't be of this boot of the node: the file may outlive it. Others may
+ * be a little ahead of *now*. */
+static uint64_t this_boot(uint64_t then, uint64_t now) {
+	return then > now + AHEAD_NS ? 0 : then;
 }
 
 static void add_tokens(struct region_card *card, int64_t ns) {
@@ -43,11 +50,12 @@ static void add_tokens(struct region_card *card, int64_t ns) {
 
 static void refill(struct region_card *card, uint64_t now, uint32_t cores) {
 	uint64_t last = atomic_load(&card->refill_ns);
-	if (now < last + REFILL_EVERY_NS ||
+	const uint64_t since = this_boot(last, now);
+	if (now < since + REFILL_EVERY_NS ||
 	    !atomic_compare_exchange_strong(&card->refill_ns, &last, now)) {
 		return;
 	}
-	const uint64_t passed = last == 0 ? REFILL_EVERY_NS : now - last;
+	const uint64_t passed = since == 0 ? REFILL_EVERY_NS : now - since;
 	const uint64_t most = UINT64_C(600000000000);
 	add_tokens(card, (int64_t)((passed < most ? passed : most) / 100 * cores));
 }
@@ -148,7 +156,8 @@ static void measure(int number, uint64_t now) {
 	struct nvml_busy busy;
 	card_uuid(number, uuid);
 	const uint64_t seen = atomic_load(&card->seen_us);
-	const uint64_t looked = atomic_exchange(&card->looked_ns, now);
+	const uint64_t before = this_boot(atomic_exchange(&card->looked_ns, now), now);
+	const uint64_t looked = before < now ? before : now;
 	if (own_pids(pids, 256, &count) && nvml_read_busy(uuid, pids, count, seen, &busy)) {
 		if (busy.others) {
 			atomic_store(&card->contended_ns, now);
@@ -170,7 +179,7 @@ static void measure(int number, uint64_t now) {
 static void measure_if_due(int card, uint64_t now) {
 	_Atomic uint64_t *due = &card_at(card)->sample_ns;
 	uint64_t at = atomic_load_explicit(due, memory_order_relaxed);
-	if (now >= at && atomic_compare_exchange_strong(due, &at, now + SAMPLE_EVERY_NS)) {
+	if (now >= this_boot(at, now) && atomic_compare_exchange_strong(due, &at, now + SAMPLE_EVERY_NS)) {
 		measure(card, now);
 	}
 }
@@ -191,8 +200,8 @@ static bool holds(int card, uint64_t now, uint32_t *cores) {
 	}
 	refill(card_at(card), now, *cores);
 	measure_if_due(card, now);
-	const uint64_t seen = atomic_load(&card_at(card)->contended_ns);
-	if (limits->policy == REGION_CORES_ALWAYS || (seen != 0 && now - seen < CONTENDED_FOR_NS)) {
+	const uint64_t seen = this_boot(atomic_load(&card_at(card)->contended_ns), now);
+	if (limits->policy == REGION_CORES_ALWAYS || (seen != 0 && now < seen + CONTENDED_FOR_NS)) {
 		return true;
 	}
 	forgive(card_at(card));

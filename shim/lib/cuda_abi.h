@@ -44,6 +44,7 @@ typedef int CUmemPool_attribute;
 typedef int CUgraphMem_attribute;
 typedef int CUdriverProcAddressQueryResult;
 typedef int CUstreamCaptureStatus;
+typedef int CUstreamCaptureMode;
 
 typedef struct {
 	char bytes[16];
@@ -214,6 +215,8 @@ typedef struct {
 } CUDA_LAUNCH_PARAMS;
 
 enum { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+
+enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 
 _Static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24, "as the driver has it");
 _Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "as the driver has it");

@@ -139,12 +139,21 @@ static struct link_map *first_of(struct link_map *object) {
 	return object;
 }
 
+/* Whether an object stands in front of a driver as we do: a second copy of us, or the like. Asking one
+ * another for libc's functions would have no end. */
+static bool stands_in_front(const struct link_map *object) {
+	return find_in(object, "cuGetProcAddress") != NULL || find_in(object, "aclrtMalloc") != NULL;
+}
+
 void *elf_find(const char *name, const void *own) {
 	struct link_map *ours = object_of(own);
 	void *found = NULL;
 	for (struct link_map *object = first_of(ours); object != NULL && found == NULL;
 	     object = object->l_next) {
 		found = object != ours ? find_in(object, name) : NULL;
+		if (found != NULL && stands_in_front(object)) {
+			found = NULL;
+		}
 	}
 	return found;
 }

@@ -23,9 +23,11 @@ struct timing {
 	_Atomic uint64_t started; /* CLOCK_MONOTONIC ns */
 	_Atomic int card;
 	uint64_t blocks;
-	uint64_t context; /* that the events belong to */
-	CUevent first;
-	CUevent last;
+	struct timing_events {
+		uint64_t context; /* that they belong to; 0: none yet */
+		CUevent first;
+		CUevent last;
+	} events[REGION_DEVICES];
 };
 
 struct process {

@@ -105,6 +105,12 @@ static void open_region(void) {
 	close(fd);
 }
 
+/* Room for all of the file now: a page that the disk has no room for would end whoever touches it. */
+static bool make_room(int fd, off_t size) {
+	const int fault = posix_fallocate(fd, 0, size);
+	return fault == EOPNOTSUPP ? ftruncate(fd, size) == 0 : fault == 0;
+}
+
 /* Writes a region from the environment, unless another process was first. */
 static bool make_region(const struct environment *environment) {
 	char scratch[sizeof(slice.path) + 32];
@@ -115,7 +121,7 @@ static bool make_region(const struct environment *environment) {
 	}
 	const size_t size = sizeof(struct region);
 	void *at = MAP_FAILED;
-	if (ftruncate(fd, (off_t)size) == 0 && fchmod(fd, 0666) == 0) {
+	if (make_room(fd, (off_t)size) && fchmod(fd, 0666) == 0) {
 		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	bool made = false;

@@ -210,6 +210,12 @@ def test_under_hamis_plugin_the_environment_is_the_slice(hami: Slice) -> None:
     assert [device.limit_bytes for device in made.devices[:3]] == [512 * MIB, 256 * MIB, 0]
 
 
+def test_a_region_that_the_library_makes_has_its_room_on_the_disk(hami: Slice) -> None:
+    with hami_probe(hami) as probe:
+        probe.start()
+    assert (hami.folder / "cache.quota").stat().st_blocks * 512 >= region.SIZE
+
+
 @pytest.mark.parametrize(
     ("text", "mib"), [("1g", 1024), ("524288k", 512), ("536870912", 512), ("0512m", 512)]
 )

@@ -1,11 +1,36 @@
 /* CUDA: graphs that grow by what is called on a stream. */
+#include <stdatomic.h>
+
 #include "driver.h"
 #include "graph.h"
 
-static int capture(struct stub_stream *stream) {
+/* Streams that capture in the mode that forbids calls of all threads, and whether one was made all the same. */
+static _Atomic int strict_captures;
+static _Atomic int spoilt;
+static _Thread_local int thread_mode = MODE_GLOBAL;
+
+CU_API cuThreadExchangeStreamCaptureMode(int *mode) {
+	NEED(mode != NULL);
+	const int before = thread_mode;
+	thread_mode = *mode;
+	*mode = before;
+	return CU_OK;
+}
+
+int capture_forbids(void) {
+	if (strict_captures == 0 || thread_mode == MODE_RELAXED) {
+		return 0;
+	}
+	spoilt = 1;
+	return 1;
+}
+
+static int capture(struct stub_stream *stream, int mode) {
 	if (stream->capturing) {
 		return CU_ILLEGAL_STATE;
 	}
+	stream->strict = mode == MODE_GLOBAL;
+	strict_captures += stream->strict;
 	stream->graph = graph_new();
 	stream->capturing = 1;
 	return CU_OK;
@@ -15,23 +40,21 @@ CU_API cuStreamBeginCapture(void *handle) {
 	CONTEXT_ENTER();
 	(void)state;
 	(void)context;
-	return capture(stream_of(handle, 0));
+	return capture(stream_of(handle, 0), MODE_GLOBAL);
 }
 
 CU_API cuStreamBeginCapture_v2(void *handle, int mode) {
 	CONTEXT_ENTER();
 	(void)state;
 	(void)context;
-	(void)mode;
-	return capture(stream_of(handle, 0));
+	return capture(stream_of(handle, 0), mode);
 }
 
 CU_API cuStreamBeginCapture_v2_ptsz(void *handle, int mode) {
 	CONTEXT_ENTER();
 	(void)state;
 	(void)context;
-	(void)mode;
-	return capture(stream_of(handle, 1));
+	return capture(stream_of(handle, 1), mode);
 }
 
 static int end_capture(struct stub_stream *stream, struct graph **out) {
@@ -43,6 +66,11 @@ static int end_capture(struct stub_stream *stream, struct graph **out) {
 	graph_book(*out, GRAPH);
 	stream->capturing = 0;
 	stream->graph = NULL;
+	strict_captures -= stream->strict;
+	if (stream->strict && atomic_exchange(&spoilt, 0)) {
+		*out = NULL;
+		return CU_CAPTURE_INVALIDATED;
+	}
 	return CU_OK;
 }
 

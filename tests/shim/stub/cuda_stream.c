@@ -228,6 +228,9 @@ CU_API cuEventQuery(const struct event *event) {
 	DRIVER_ENTER();
 	(void)state;
 	NEED(event != NULL);
+	if (capture_forbids()) {
+		return CU_CAPTURE_UNSUPPORTED;
+	}
 	return stub_now() >= event->time_ns ? CU_OK : CU_NOT_READY;
 }
 

@@ -24,7 +24,8 @@ enum {
 	CU_NOT_FOUND = 500,
 	CU_NOT_READY = 600,
 	CU_NOT_SUPPORTED = 801,
-	CU_CAPTURE_INVALID = 900,
+	CU_CAPTURE_UNSUPPORTED = 900,
+	CU_CAPTURE_INVALIDATED = 901,
 };
 
 typedef unsigned long long address;
@@ -154,6 +155,7 @@ void pools_end(int card);
 struct stub_stream {
 	int card;
 	int capturing;
+	int strict; /* captures in MODE_GLOBAL */
 	int priority;
 	unsigned int flags;
 	uint64_t tail_ns;
@@ -164,6 +166,12 @@ struct stub_stream {
 };
 
 struct stub_stream *stream_of(void *handle, int per_thread);
+
+/* Of captures: what other calls a thread may make meanwhile. */
+enum { MODE_GLOBAL = 0, MODE_THREAD_LOCAL = 1, MODE_RELAXED = 2 };
+
+/* Whether a call that isn't safe while somebody captures is forbidden now; it spoils the capture. */
+int capture_forbids(void);
 void sleep_until(uint64_t time_ns);
 uint64_t card_tail(int card);
 
