@@ -9,11 +9,15 @@
 #include "quota.h"
 #include "slice.h"
 
-static void note(enum record_kind kind, const void *handle, uint64_t bytes, int card) {
-	const struct record record = {
-		.key = (uint64_t)(uintptr_t)handle, .bytes = bytes, .kind = kind, .card = card};
+static void note(enum record_kind kind, uint64_t key, uint64_t bytes, int card) {
+	const struct record record = {.key = key, .bytes = bytes, .kind = kind, .card = card};
 	struct record old;
 	table_put(&slice_process()->table, &record, &old);
+}
+
+/* A graph may allocate on several cards: each has a record. No address has bits up there. */
+static uint64_t key_of(const void *handle, int card) {
+	return (uint64_t)(uintptr_t)handle ^ (uint64_t)card << 60;
 }
 
 void graph_books_add(CUgraph graph, uint64_t bytes, int card) {
@@ -23,21 +27,32 @@ void graph_books_add(CUgraph graph, uint64_t bytes, int card) {
 		return;
 	}
 	atomic_fetch_or(&process->graphs_allocate, 1u << card);
-	table_find(&process->table, RECORD_GRAPH, (uint64_t)(uintptr_t)graph, &record);
+	table_find(&process->table, RECORD_GRAPH, key_of(graph, card), &record);
 	const uint64_t before = record.kind == RECORD_GRAPH ? record.bytes : 0;
-	note(RECORD_GRAPH, graph, before + bytes, card);
+	note(RECORD_GRAPH, key_of(graph, card), before + bytes, card);
+}
+
+static bool allocates_on(int card) {
+	return card >= 0 && (atomic_load(&slice_process()->graphs_allocate) >> card & 1) != 0;
 }
 
 void graph_books_instantiate(CUgraph graph, CUgraphExec exec) {
 	struct record record;
-	if (table_find(&slice_process()->table, RECORD_GRAPH, (uint64_t)(uintptr_t)graph, &record)) {
-		note(RECORD_EXEC, exec, record.bytes, record.card);
+	for (int card = 0; card < REGION_DEVICES; card++) {
+		if (allocates_on(card) && table_find(&slice_process()->table, RECORD_GRAPH,
+						     key_of(graph, card), &record)) {
+			note(RECORD_EXEC, key_of(exec, card), record.bytes, card);
+		}
 	}
 }
 
 void graph_books_forget(bool is_exec, const void *handle) {
 	struct record record;
-	charge_lift(is_exec ? RECORD_EXEC : RECORD_GRAPH, (uint64_t)(uintptr_t)handle, &record);
+	for (int card = 0; card < REGION_DEVICES; card++) {
+		if (allocates_on(card)) {
+			charge_lift(is_exec ? RECORD_EXEC : RECORD_GRAPH, key_of(handle, card), &record);
+		}
+	}
 }
 
 bool graphs_capture(CUstream stream, uint64_t bytes) {
@@ -77,10 +92,6 @@ static CUdevice device_of(int card) {
 	return -1;
 }
 
-static bool allocates_on(int card) {
-	return card >= 0 && (atomic_load(&slice_process()->graphs_allocate) >> card & 1) != 0;
-}
-
 static bool read_attribute(int card, CUgraphMem_attribute attribute, uint64_t *bytes) {
 	const fn_cuDeviceGetGraphMemAttribute read = DRIVER(cuDeviceGetGraphMemAttribute);
 	return read != NULL && read(device_of(card), attribute, bytes) == CUDA_SUCCESS;
@@ -98,7 +109,7 @@ static void settle(int card, uint64_t paid) {
 		reserved = before + paid;
 	}
 	quota_move(card, before + paid, reserved);
-	note(RECORD_GRAPHS, (const void *)(uintptr_t)card, reserved, card);
+	note(RECORD_GRAPHS, (uint64_t)card, reserved, card);
 	pthread_mutex_unlock(&process->pools_lock);
 }
 
@@ -108,26 +119,38 @@ void graphs_read(int card) {
 	}
 }
 
-bool graph_books_begin(CUgraphExec exec, struct charge *charge) {
-	struct record record;
+/* What a launch may take of a card beyond what graphs have reserved of it. */
+static uint64_t shortage(int card, uint64_t bytes) {
 	uint64_t reserved;
 	uint64_t used;
-	*charge = (struct charge){.card = CARD_NONE};
-	if (atomic_load_explicit(&slice_process()->graphs_allocate, memory_order_relaxed) == 0 ||
-	    !table_find(&slice_process()->table, RECORD_EXEC, (uint64_t)(uintptr_t)exec, &record)) {
-		return true;
-	}
 	uint64_t idle = 0;
-	if (read_attribute(record.card, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) &&
-	    read_attribute(record.card, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) &&
-	    reserved > used) {
+	if (read_attribute(card, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) &&
+	    read_attribute(card, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) && reserved > used) {
 		idle = reserved - used;
 	}
-	return charge_on(charge, record.card, record.bytes > idle ? record.bytes - idle : 0);
+	return bytes > idle ? bytes - idle : 0;
 }
 
-void graph_books_end(const struct charge *charge) {
-	if (charge->card >= 0) {
-		settle(charge->card, charge->bytes);
+bool graph_books_begin(CUgraphExec exec, struct graph_charges *charges) {
+	struct record record;
+	charges->count = 0;
+	for (int card = 0; card < REGION_DEVICES && slice_process()->graphs_allocate != 0; card++) {
+		if (!allocates_on(card) || !table_find(&slice_process()->table, RECORD_EXEC,
+						       key_of(exec, card), &record)) {
+			continue;
+		}
+		struct charge *charge = &charges->cards[charges->count];
+		if (!charge_on(charge, card, shortage(card, record.bytes))) {
+			graph_books_end(charges);
+			return false;
+		}
+		charges->count++;
+	}
+	return true;
+}
+
+void graph_books_end(const struct graph_charges *charges) {
+	for (int i = 0; i < charges->count; i++) {
+		settle(charges->cards[i].card, charges->cards[i].bytes);
 	}
 }
