@@ -123,6 +123,8 @@ class Owner:
                 of_kind[change.key] = change
         try:
             _tell(self.engine, changes)
+            if any(change.kind == "ConfigMap" for change in changes):
+                _tell(self.engine, self._refused_pods())
         except Exception as error:
             _log.exception("intake_fault", changes=len(changes), error=str(error))
             self._broken = changes
@@ -217,6 +219,11 @@ class Owner:
         _tell(engine, in_order(self.known))
         remember(engine.state, memory)
         self.engine = engine
+
+    def _refused_pods(self) -> list[Change]:
+        """Pods that mean nothing to the engine as its cards are configured; perhaps they did or will."""
+        problems, pods = self.engine.state.problems, self.known.get("Pod", {})
+        return [each for key, each in pods.items() if each.item is not None and f"Pod {key}" in problems]
 
     def _sift(self, doubtful: Iterable[Change], memory: Memory) -> list[_Failed]:
         """Tell an engine made for it of each of *doubtful*, which are not known.

@@ -9,6 +9,7 @@ import pytest
 from tests.clusters import group, node, pod
 from tests.run.lives import change_of, deletion_of, known_of, of_kind, pods_of, random_life, tell
 from volcano_py.crds.schedulerconfig import (
+    DEFAULT_CONFIG,
     SchedulerConfig,
     load_scheduler_config,
     parse_scheduler_config,
@@ -191,6 +192,20 @@ def test_many_objects_that_bring_out_faults_cost_few_engines(
     assert set(made.engine.state.problems) == {f"Pod ml/bad-{number}" for number in range(bad)}
     result = made.cycle(1.0)
     assert {each.pod for each in result.decisions} == {f"ml/good-{number}" for number in range(bad)}
+
+
+def test_a_pod_that_only_a_wrong_card_configuration_made_unreadable_waits_again() -> None:
+    """Nothing on the pod itself changes when the configuration is put right."""
+    made = owner(DEFAULT_CONFIG)
+    asks = {"cpu": "1", "nvidia.com/gpu": "1", "example.com/other": "700"}
+    made.take([change_of(each) for each in (node("n0"), group("g"), pod("p", "g", requests=asks))])
+    place = {"name": "volcano-vgpu-device-config", "namespace": "kube-system"}
+    told = []
+    for text in ("nvidia: {resourceCoreName: example.com/other}", "nvidia: {}"):
+        configured = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place}
+        made.take([change_of({**configured, "data": {"device-config.yaml": text}})])
+        told.append(("ml/p" in made.engine.state.tasks.index, set(made.engine.state.problems)))
+    assert told == [(False, {"Pod ml/p"}), (True, set())]
 
 
 def test_what_was_decided_holds_while_the_engine_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
