@@ -34,12 +34,26 @@ struct order {
 	struct charge charge;
 };
 
-/* Reserves what the pool will take. Returns false if it doesn't fit. */
+/* Idle memory of a pool may serve an allocation or not, and another thread may take it first: only the
+ * driver knows. So all bytes are reserved as if none did. Where they don't fit, what is idle goes back to
+ * the card first; what a stream has yet to give back can't, and counts as idle. */
+static uint64_t growth(CUmemoryPool pool, int card, uint64_t bytes) {
+	const fn_cuMemPoolTrimTo trim = DRIVER(cuMemPoolTrimTo);
+	if (quota_has_room(card, bytes) || pool_books_shortage(pool, bytes) == bytes) {
+		return bytes;
+	}
+	if (trim != NULL) {
+		trim(pool, 0);
+		pool_books_read(pool);
+	}
+	return quota_has_room(card, bytes) ? bytes : pool_books_shortage(pool, bytes);
+}
+
+/* Reserves what the pool may take. Returns false if it doesn't fit. */
 static bool begin(struct order *order, CUmemoryPool pool, uint64_t bytes) {
 	order->pool = pool;
 	const int card = pool != NULL ? pool_books_card(pool) : CARD_NONE;
-	const uint64_t shortage = card >= 0 ? pool_books_shortage(pool, bytes) : bytes;
-	return charge_on(&order->charge, card, shortage);
+	return charge_on(&order->charge, card, card >= 0 ? growth(pool, card, bytes) : bytes);
 }
 
 static CUresult end(struct order *order, CUresult result, const CUdeviceptr *address,

@@ -130,6 +130,11 @@ void quota_move(int card, uint64_t before, uint64_t after) {
 	}
 }
 
+bool quota_has_room(int card, uint64_t bytes) {
+	const uint64_t limit = quota_limit(card);
+	return limit == 0 || (bytes <= limit && has_books() && sum_card(card).bytes <= limit - bytes);
+}
+
 uint64_t quota_used(int card) {
 	if (!has_books()) {
 		return 0;

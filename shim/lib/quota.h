@@ -20,6 +20,9 @@ void quota_release(int card, uint64_t bytes);
 /* Moves a charge that was *before* to *after*: more is charged whether it fits or not. */
 void quota_move(int card, uint64_t before, uint64_t after);
 
+/* Whether *bytes* more would fit now, going by what is charged. Promises nothing. */
+bool quota_has_room(int card, uint64_t bytes);
+
 /* What all processes of the container hold of *card*, bytes. Those that are gone are emptied. */
 uint64_t quota_used(int card);
 
