@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -157,7 +158,8 @@ def test_nodes_report_cards_and_carry_no_taint(cluster: Cluster) -> None:
     for node in nodes.values():
         assert not node["spec"].get("taints")
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "20"
-        assert '"devmem": 24000' in node["metadata"]["annotations"]["hami.io/node-nvidia-register"]
+        cards = json.loads(node["metadata"]["annotations"]["hami.io/node-nvidia-register"])
+        assert [card["devmem"] for card in cards] == [24000] * 4
 
 
 def test_leases_of_nodes_are_renewed(cluster: Cluster) -> None:
