@@ -15,7 +15,7 @@ from volcano_py.cli.vcctl.cluster import Cluster, Document
 from volcano_py.cli.vcctl.doctor.finding import Denied
 from volcano_py.scheduler.cluster.api import ApiError
 
-SHIPPED: Final = Path(next(iter(volcano_py.deploy.__path__)))
+SHIPPED: Final = Path(next(iter(volcano_py.deploy.__path__))) / "rbac"
 REVIEW: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 AT_ONCE: Final = 8
 """Questions in flight."""
