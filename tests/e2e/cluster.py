@@ -124,7 +124,7 @@ class Cluster(Live):
         return [item for item in items if item.get("reason") == reason]
 
     def assert_sound(self) -> None:
-        """The invariants, from the server's own objects. A gang's victims may go one a moment after another."""
+        """The invariants, from the server's own objects; victims of a gang may go one after another."""
         self.assert_never_too_much()
         self.until(lambda: not half_gangs(*self._objects()), what="every gang stands whole or not at all")
 
