@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from volcano_py.crds.cards.errors import WireError
+from volcano_py.crds.cards.instances import Placement
 
 __all__ = [
     "CardReport",
@@ -81,17 +82,12 @@ class CardReport:
     custom: tuple[tuple[str, int], ...] = ()
 
 
-class _Placement(msgspec.Struct, frozen=True):
-    start: int = 0
-    size: int = 0
-
-
 class _Profile(msgspec.Struct, frozen=True):
     name: str = ""
     memory: int = msgspec.field(default=0, name="memoryMB")
     core: int = 0
     slices: int = msgspec.field(default=0, name="sliceCount")
-    placements: list[_Placement] | None = None
+    placements: list[Placement] | None = None
 
 
 class _Device(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -156,7 +152,7 @@ def _device(card: CardReport) -> _Device:
 
 
 def _profile(profile: MigProfile) -> _Profile:
-    places = [_Placement(start, size) for start, size in profile.placements]
+    places = [Placement(start, size) for start, size in profile.placements]
     return _Profile(profile.name, profile.memory_mib, profile.cores, profile.slices, places)
 
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
-
-import msgspec
 
 from volcano_py.crds.cards.errors import WireError
+from volcano_py.crds.cards.instances import (
+    INSTANCES,
+    InstanceEntry,
+    Placement,
+    decode_instances,
+    encode_instances,
+)
 from volcano_py.crds.cards.records import Part
 from volcano_py.crds.cards.records import decode as decode_record
 from volcano_py.crds.cards.records import encode as encode_record
@@ -25,29 +29,9 @@ from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
 from volcano_py.scheduler.model.cards import CardSpec, Slice
 from volcano_py.scheduler.model.kube.objects import Pod
 
-INSTANCES: Final = "hami.io/vgpu-mig-allocations"
-
 
 class RecordError(ValueError):
     """A record that says nothing that can be booked; the message is for the pod's condition."""
-
-
-class _Placement(msgspec.Struct, frozen=True):
-    start: int = 0
-    size: int = 0
-
-
-class _Instance(msgspec.Struct, frozen=True, rename="camel"):
-    """An instance in HAMi's list; who made it adds identities of its own."""
-
-    container_index: int = 0
-    device_index: int = 0
-    uuid: str = msgspec.field(default="", name="gpuUUID")
-    profile: str = ""
-    placement: _Placement = _Placement()
-
-
-_read_instances: Final = msgspec.json.Decoder(list[_Instance]).decode
 
 
 def annotations_for(
@@ -116,9 +100,9 @@ def _instances(held: Sequence[Sequence[tuple[Slice, CardSpec]]]) -> str:
             profile, _, place = part.instance.partition("@")
             if place:
                 start, _, size = place.partition("-")
-                placement = _Placement(int(start), int(size))
-                instances.append(_Instance(container, at, part.uuid, profile, placement))
-    return msgspec.json.encode(instances).decode()
+                placement = Placement(int(start), int(size))
+                instances.append(InstanceEntry(container, at, part.uuid, profile, placement))
+    return encode_instances(instances)
 
 
 def written_form(
@@ -166,15 +150,15 @@ def _name_instances(pod: Pod, segments: list[list[Part]]) -> None:
     if not text:
         return
     try:
-        instances = _read_instances(text)
-    except (msgspec.DecodeError, ValueError) as error:
+        instances = decode_instances(text)
+    except WireError as error:
         raise RecordError(f"{INSTANCES} is not a list of instances: {error}") from error
     for one in instances:
         place = f"{one.profile}@{one.placement.start}-{one.placement.size}"
-        for container, at in ((one.container_index, one.device_index),):
-            if container < len(segments) and at < len(segments[container]):
-                part = segments[container][at]
-                segments[container][at] = replace(part, uuid=f"{part.card}[{place}]")
+        container, at = one.container_index, one.device_index
+        if container < len(segments) and at < len(segments[container]):
+            part = segments[container][at]
+            segments[container][at] = replace(part, uuid=f"{part.card}[{place}]")
 
 
 def _order(pod: Pod, form: Family, *, with_init: bool) -> list[str]:

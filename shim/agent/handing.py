@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.crds.cards.records import Part
 from volcano_py.shim.agent.answers import Host
 from volcano_py.shim.agent.books import Held, Room
 from volcano_py.shim.agent.exchange import moved
 from volcano_py.shim.agent.identify import Waiting, card_of, cards_of, ids_of, wanted_cards
-from volcano_py.shim.agent.instances import INSTANCES, Instance, Wish, wishes
+from volcano_py.shim.agent.instances import Instance, Wish, wishes
 from volcano_py.shim.agent.kubelet import Holding
 from volcano_py.shim.agent.migdriver import MigDriver
 from volcano_py.shim.agent.pods import INIT, Claim, Pod, RecordError

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from volcano_py.crds.cards.errors import WireError
+from volcano_py.crds.cards.instances import INSTANCES, InstanceEntry, decode_instances
 from volcano_py.shim.agent.pods import Pod, RecordError
-
-INSTANCES: Final = "hami.io/vgpu-mig-allocations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +57,6 @@ class Instance(msgspec.Struct, frozen=True):
         return Wish(self.card, self.profile, self.start, self.size)
 
 
-class _Placement(msgspec.Struct, frozen=True):
-    start: int = 0
-    size: int = 0
-
-
-class _Entry(msgspec.Struct, frozen=True, rename="camel"):
-    container_index: int = 0
-    device_index: int = 0
-    card: str = msgspec.field(default="", name="gpuUUID")
-    profile: str = ""
-    placement: _Placement = _Placement()
-
-
-_read: Final = msgspec.json.Decoder(list[_Entry]).decode
-
 Places = Mapping[tuple[int, int], Wish]
 """By segment of the record and place in it."""
 
@@ -82,15 +67,14 @@ def wishes(pod: Pod) -> Places:
     if not text:
         return {}
     try:
-        entries = _read(text)
-    except (msgspec.DecodeError, ValueError) as error:
+        entries = decode_instances(text)
+    except WireError as error:
         raise RecordError(f"{INSTANCES}: {error}") from error
-    return {
-        (each.container_index, each.device_index): Wish(
-            each.card, each.profile, each.placement.start, each.placement.size
-        )
-        for each in entries
-    }
+    return {(each.container_index, each.device_index): _wish(each) for each in entries}
+
+
+def _wish(entry: InstanceEntry) -> Wish:
+    return Wish(entry.card, entry.profile, entry.placement.start, entry.placement.size)
 
 
 def with_identities(text: str, made: Iterable[Instance]) -> str:
@@ -101,12 +85,11 @@ def with_identities(text: str, made: Iterable[Instance]) -> str:
     by_wish = {each.wish: each for each in made}
     try:
         entries: list[dict[str, Any]] = msgspec.json.decode(text)
-        read = _read(text)
+        read = decode_instances(text)
     except (msgspec.DecodeError, ValueError):
         return text
     for entry, each in zip(entries, read, strict=True):
-        wish = Wish(each.card, each.profile, each.placement.start, each.placement.size)
-        found = by_wish.get(wish)
+        found = by_wish.get(_wish(each))
         if found is not None:
             entry["migUUID"] = found.uuid
             entry["gpuInstanceID"] = found.gpu_instance

@@ -6,9 +6,10 @@ import secrets
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Final
 
+from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.shim.agent.exchange import Rewrite
 from volcano_py.shim.agent.identify import Placed
-from volcano_py.shim.agent.instances import INSTANCES, Instance, with_identities
+from volcano_py.shim.agent.instances import Instance, with_identities
 from volcano_py.shim.agent.pods import Pod, Record, marks
 from volcano_py.shim.agent.server import JSON_PATCH, Server
 

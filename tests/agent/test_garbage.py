@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.agent.node import GPU, VGPU, container, node, part
 from volcano_py.crds.cards import records
+from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.shim.agent.follow import Follower
-from volcano_py.shim.agent.instances import INSTANCES, wishes, with_identities
+from volcano_py.shim.agent.instances import wishes, with_identities
 from volcano_py.shim.agent.kubelet import read_checkpoint
 from volcano_py.shim.agent.pods import Container, Metadata, Pod, PodSpec, RecordError, Resources, record_of
 from volcano_py.shim.agent.publish import REGISTER_HAMI, published

@@ -12,8 +12,9 @@ import pytest
 from tests.agent.driver import LARGE, SMALL, card
 from tests.agent.kubelet import AdmissionError, StartError
 from tests.agent.node import GPU, Document, NodeUnderTest, node, part, until
+from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.crds.cards.register import decode_hami
-from volcano_py.shim.agent.instances import INSTANCES, Wish
+from volcano_py.shim.agent.instances import Wish
 from volcano_py.shim.agent.publish import REGISTER_HAMI
 
 CUT = (card(0, 16384, mig=True), card(1))
