@@ -14,7 +14,8 @@ import numpy as np
 
 from volcano_py.crds.arguments import Arguments, ConfigError
 from volcano_py.scheduler.framework.plugin import Plugin
-from volcano_py.scheduler.framework.queue_rules import Owed, QueueRules, queue_claims
+from volcano_py.scheduler.framework.queue_claims import queue_claims
+from volcano_py.scheduler.framework.queue_rules import Owed, QueueRules
 from volcano_py.scheduler.framework.quota import reach, stated_entitlement
 from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.cluster import ClusterState

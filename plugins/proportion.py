@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from volcano_py.crds.arguments import Arguments
 from volcano_py.scheduler.framework.plugin import Plugin
-from volcano_py.scheduler.framework.queue_rules import Owed, QueueRules, queue_claims
+from volcano_py.scheduler.framework.queue_claims import queue_claims
+from volcano_py.scheduler.framework.queue_rules import Owed, QueueRules
 from volcano_py.scheduler.framework.quota import proportional_deserved, proportional_entitlement, reach
 from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.cluster import ClusterState

@@ -15,7 +15,7 @@ from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.engine import CycleResult, Engine
 from volcano_py.scheduler.framework.close import GroupStatus
 from volcano_py.scheduler.framework.decision import Decision
-from volcano_py.scheduler.framework.queue_rules import amounts_aside
+from volcano_py.scheduler.framework.queue_claims import amounts_aside
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.cards import Slice

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.points import first_refusal
-from volcano_py.scheduler.framework.queue_rules import amounts_aside
+from volcano_py.scheduler.framework.queue_claims import amounts_aside
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Mask, Rows32, Scores
 from volcano_py.scheduler.model.tasks import Status

@@ -4,7 +4,7 @@ Everything here is a pure function over (Q, R) amounts: weighted max-min shares 
 others' guarantees leave of the cluster, entitlements (decisions.md 6), and how many pods fit under a
 limit. Rows are queue rows, columns are resources, all amounts int64 in base units.
 
-``queue_rules`` asks these with the state's tables and hangs the answers on extension points.
+``queue_claims`` asks these with the state's tables; ``queue_rules`` hangs the answers on extension points.
 """
 
 from __future__ import annotations
