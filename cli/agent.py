@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -11,6 +12,7 @@ import structlog
 import typer
 
 from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
+from volcano_py.cli.option_groups import grouped
 from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.shim.agent.agent import Agent, Options, Paces
@@ -27,94 +29,125 @@ _WATCH: Final = Watch()
 _OVERUSE, _FREEZING = _WATCH.policy.overuse, _WATCH.policy.freezing
 
 
-def agent(
-    node_name: Annotated[
-        str, typer.Option("--node-name", envvar="NODE_NAME", help="Name of the node it runs on.")
-    ],
-    library: Annotated[Path, typer.Option("--library", help="The quota library that containers get.")] = Path(
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where this node has things."""
+
+    library: Annotated[Path, typer.Option(help="The quota library that containers get.")] = Path(
         "/usr/lib/volcano-py/libvgpu.so"
-    ),
-    kubeconfig: Annotated[
-        str | None, typer.Option("--kubeconfig", help="Of the API server; else $KUBECONFIG.")
-    ] = None,
-    kubelet_dir: Annotated[
-        Path, typer.Option("--kubelet-dir", help="The kubelet's folder, with device-plugins/ in it.")
-    ] = Path("/var/lib/kubelet"),
-    hook_path: Annotated[
-        Path, typer.Option("--hook-path", help="Folder of the host for the library and the slices.")
-    ] = Path("/usr/local/vgpu"),
-    device_dir: Annotated[Path, typer.Option("--device-dir", help="Folder of device nodes.")] = Path("/dev"),
-    nvml_library: Annotated[
-        str | None, typer.Option("--nvml-library", help="NVML's file; else libnvidia-ml.so.1.")
-    ] = None,
+    )
+    kubeconfig: Annotated[str | None, typer.Option(help="Of the API server; else $KUBECONFIG.")] = None
+    kubelet_dir: Annotated[Path, typer.Option(help="The kubelet's folder, with device-plugins/ in it.")] = (
+        Path("/var/lib/kubelet")
+    )
+    hook_path: Annotated[Path, typer.Option(help="Folder of the host for the library and the slices.")] = (
+        Path("/usr/local/vgpu")
+    )
+    device_dir: Annotated[Path, typer.Option(help="Folder of device nodes.")] = Path("/dev")
+    nvml_library: Annotated[str | None, typer.Option(help="NVML's file; else libnvidia-ml.so.1.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Handing:
+    """How cards are handed out."""
+
     resource: Annotated[
         list[str] | None,
-        typer.Option(
-            "--resource", help="Served at the kubelet. [default: nvidia.com/gpu, volcano.sh/vgpu-number]"
-        ),
-    ] = None,
-    split: Annotated[int, typer.Option("--split", min=1, max=1000, help="Shares of a card.")] = 10,
+        typer.Option(help="Served at the kubelet. [default: nvidia.com/gpu, volcano.sh/vgpu-number]"),
+    ] = None
+    split: Annotated[int, typer.Option(min=1, max=1000, help="Shares of a card.")] = 10
     memory_scaling: Annotated[
-        float, typer.Option("--memory-scaling", min=0.1, max=100, help="How often memory is handed out.")
-    ] = 1.0,
-    cdi: Annotated[bool, typer.Option("--cdi/--no-cdi", help="Hand slices out as CDI devices.")] = False,
-    cdi_dir: Annotated[Path, typer.Option("--cdi-dir", help="Folder of CDI files.")] = Path("/var/run/cdi"),
+        float, typer.Option(min=0.1, max=100, help="How often memory is handed out.")
+    ] = 1.0
+    cdi: Annotated[bool, typer.Option(help="Hand slices out as CDI devices.")] = False
+    cdi_dir: Annotated[Path, typer.Option(help="Folder of CDI files.")] = Path("/var/run/cdi")
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How cards and slices are looked after."""
+
     ignore_xid: Annotated[
-        list[int] | None,
-        typer.Option("--ignore-xid", help="Errors that don't make a card unwell, instead of HAMi's."),
-    ] = None,
-    check_seconds: Annotated[
-        float, typer.Option("--check-seconds", min=0.1, help="Between two looks at the cards.")
-    ] = _PACES.cards,
+        list[int] | None, typer.Option(help="Errors that don't make a card unwell, instead of HAMi's.")
+    ] = None
+    check_seconds: Annotated[float, typer.Option(min=0.1, help="Between two looks at the cards.")] = (
+        _PACES.cards
+    )
     quiet_seconds: Annotated[
-        float, typer.Option("--quiet-seconds", min=0, help="Without an error until a card is well again.")
-    ] = _PACES.quiet,
+        float, typer.Option(min=0, help="Without an error until a card is well again.")
+    ] = _PACES.quiet
     collect_seconds: Annotated[
-        float, typer.Option("--collect-seconds", min=0.1, help="Between two looks for slices that may go.")
-    ] = _PACES.slices,
-    keep: Annotated[
-        bool,
-        typer.Option("--keep/--no-keep", help="Hold containers to their slices from outside, by cgroups."),
-    ] = True,
-    overuse: Annotated[
-        Answer, typer.Option("--overuse", help="What follows on more memory than the slice.")
-    ] = Answer.EVENT,
+        float, typer.Option(min=0.1, help="Between two looks for slices that may go.")
+    ] = _PACES.slices
+
+    def paces(self) -> Paces:
+        """How often."""
+        return Paces(cards=self.check_seconds, quiet=self.quiet_seconds, slices=self.collect_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How containers are held to their slices from outside."""
+
+    keep: Annotated[bool, typer.Option(help="Hold containers to their slices from outside, by cgroups.")] = (
+        True
+    )
+    overuse: Annotated[Answer, typer.Option(help="What follows on more memory than the slice.")] = (
+        Answer.EVENT
+    )
     overuse_tolerance: Annotated[
-        float,
-        typer.Option(
-            "--overuse-tolerance", min=0, help="Percent over the slice that is let pass, at least 64 MiB."
-        ),
-    ] = _OVERUSE.tolerance_percent,
+        float, typer.Option(min=0, help="Percent over the slice that is let pass, at least 64 MiB.")
+    ] = _OVERUSE.tolerance_percent
     overuse_seconds: Annotated[
-        float, typer.Option("--overuse-seconds", min=0, help="How long over it before anything follows.")
-    ] = _OVERUSE.over_s,
+        float, typer.Option(min=0, help="How long over it before anything follows.")
+    ] = _OVERUSE.over_s
     yielding: Annotated[
-        Yielding, typer.Option("--yielding", help="How containers make way for busy ones of higher priority.")
-    ] = Yielding.BLOCK,
+        Yielding, typer.Option(help="How containers make way for busy ones of higher priority.")
+    ] = Yielding.BLOCK
     freeze_seconds: Annotated[
-        float,
-        typer.Option(
-            "--freeze-seconds", min=0.1, help="Longest stop of a container; it runs as long in between."
-        ),
-    ] = _FREEZING.most_s,
-    guard_devices: Annotated[
-        bool,
-        typer.Option(
-            "--guard-devices/--no-guard-devices", help="Let containers open their own cards' files only."
-        ),
-    ] = True,
-    keep_seconds: Annotated[
-        float, typer.Option("--keep-seconds", min=0.1, help="Between two looks at containers.")
-    ] = _WATCH.every_s,
-    cgroup_dir: Annotated[
-        Path, typer.Option("--cgroup-dir", help="Where the host's cgroups are mounted.")
-    ] = Path("/sys/fs/cgroup"),
+        float, typer.Option(min=0.1, help="Longest stop of a container; it runs as long in between.")
+    ] = _FREEZING.most_s
+    guard_devices: Annotated[bool, typer.Option(help="Let containers open their own cards' files only.")] = (
+        True
+    )
+    keep_seconds: Annotated[float, typer.Option(min=0.1, help="Between two looks at containers.")] = (
+        _WATCH.every_s
+    )
+    cgroup_dir: Annotated[Path, typer.Option(help="Where the host's cgroups are mounted.")] = Path(
+        "/sys/fs/cgroup"
+    )
     kubelet_cgroup_root: Annotated[
-        list[str] | None,
-        typer.Option("--kubelet-cgroup-root", help="The kubelet's --cgroup-root, where it has one."),
-    ] = None,
+        list[str] | None, typer.Option(help="The kubelet's --cgroup-root, where it has one.")
+    ] = None
+
+    def watch(self, devices: Path) -> Watch | None:
+        """How, with device nodes in *devices*; None: not at all."""
+        if not self.keep:
+            return None
+        policy = Policy(
+            Overuse(self.overuse, self.overuse_tolerance, over_s=self.overuse_seconds),
+            Sharing(self.yielding),
+            Freezing(self.freeze_seconds, self.freeze_seconds),
+        )
+        return Watch(
+            policy,
+            self.keep_seconds,
+            self.guard_devices,
+            cgroups=self.cgroup_dir,
+            devices=devices,
+            kubelet_roots=tuple(self.kubelet_cgroup_root or ROOTS),
+        )
+
+
+@grouped
+def agent(
+    node_name: Annotated[str, typer.Option(envvar="NODE_NAME", help="Name of the node it runs on.")],
+    places: Places,
+    handing: Handing,
+    looking: Looking,
+    keeping: Keeping,
     listen_address: Annotated[
-        str, typer.Option("--listen-address", help="/metrics, /healthz and /readyz; 0 for none.")
+        str, typer.Option(help="/metrics, /healthz and /readyz; 0 for none.")
     ] = ":9395",
     log_level: Level = LogLevel.info,
     log_format: Format = LogFormat.json,
@@ -124,34 +157,22 @@ def agent(
     Example: [bold]volcano-py agent --node-name n1 --library build/shim/libvgpu.so[/bold]
     """
     set_up_logs(level=log_level.value, form=log_format.value)
-    standard = Options(node_name, library)
-    watch = Watch(
-        Policy(
-            Overuse(overuse, overuse_tolerance, over_s=overuse_seconds),
-            Sharing(yielding),
-            Freezing(freeze_seconds, freeze_seconds),
-        ),
-        keep_seconds,
-        guard_devices,
-        cgroups=cgroup_dir,
-        devices=device_dir,
-        kubelet_roots=tuple(kubelet_cgroup_root or ROOTS),
-    )
-    paces = Paces(cards=check_seconds, quiet=quiet_seconds, slices=collect_seconds)
+    standard = Options(node_name, places.library)
+    xids = looking.ignore_xid
     options = Options(
         node=node_name,
-        library=library,
-        resources=tuple(resource or standard.resources),
-        kubeconfig=kubeconfig,
-        kubelet=kubelet_dir,
-        hook=hook_path,
-        devices=device_dir,
-        cdi=cdi_dir if cdi else None,
-        nvml=nvml_library,
-        cut=Cut(split, memory_scaling),
-        ignored_xids=standard.ignored_xids if ignore_xid is None else frozenset(ignore_xid),
-        paces=paces,
-        watch=watch if keep else None,
+        library=places.library,
+        resources=tuple(handing.resource or standard.resources),
+        kubeconfig=places.kubeconfig,
+        kubelet=places.kubelet_dir,
+        hook=places.hook_path,
+        devices=places.device_dir,
+        cdi=handing.cdi_dir if handing.cdi else None,
+        nvml=places.nvml_library,
+        cut=Cut(handing.split, handing.memory_scaling),
+        ignored_xids=standard.ignored_xids if xids is None else frozenset(xids),
+        paces=looking.paces(),
+        watch=keeping.watch(places.device_dir),
     )
     try:
         asyncio.run(_run(options, address("--listen-address", listen_address)))
