@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,28 @@ CONFIG = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
 REFUSED = RefusalOrder("ns", "a", "uid-a", "0/3 nodes are available")
 
 
+@asynccontextmanager
+async def turning(
+    feed: Feed,
+    writer: Writer,
+    *,
+    leads: Callable[[], bool] = lambda: True,
+    clock: Callable[[], float] = time.time,
+) -> AsyncIterator[tuple[Loop, Worker]]:
+    """A loop over *feed* and *writer* that turns; stopped and closed at the end."""
+    carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
+    worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
+    loop, stop = Loop(feed, writer, worker, leads, Health(), Pacing(), clock), asyncio.Event()
+    running = asyncio.ensure_future(loop.run(stop))
+    try:
+        yield loop, worker
+    finally:
+        stop.set()
+        await running
+        await loop.close()
+        await writer.close()
+
+
 def test_who_leads_again_says_again_what_another_leader_may_have_written_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,20 +71,12 @@ def test_who_leads_again_says_again_what_another_leader_may_have_written_over(
     async def live() -> None:
         async with server.api(tmp_path) as api:
             writer = Writer(api, fence=lambda: leads[0])
-            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
-            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
-            loop = Loop(Feed(api, ()), writer, worker, lambda: leads[0], Health(), Pacing())
-            stop = asyncio.Event()
-            turning = asyncio.ensure_future(loop.run(stop))
-            for leads[0] in (True, False, True):
-                loop.nudge()
-                await until(lambda: loop.led == leads[0])
-                writer.submit([REFUSED] if leads[0] else [])
-                assert await writer.drain(60.0)
-            stop.set()
-            await turning
-            await loop.close()
-            await writer.close()
+            async with turning(Feed(api, ()), writer, leads=lambda: leads[0]) as (loop, _):
+                for leads[0] in (True, False, True):
+                    loop.nudge()
+                    await until(lambda: loop.led == leads[0])
+                    writer.submit([REFUSED] if leads[0] else [])
+                    assert await writer.drain(60.0)
 
     asyncio.run(live())
     assert server.wrote("PATCH", f"{pod_path('a')}/status") == 2
@@ -92,19 +109,12 @@ def test_a_bind_that_fails_after_its_pod_went_holds_nothing_up(
     async def live() -> None:
         async with server.api(tmp_path) as api:
             feed, writer = Told(api), Writer(api)
-            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
-            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
-            loop, stop = Loop(feed, writer, worker, lambda: True, Health(), Pacing()), asyncio.Event()
-            turning = asyncio.ensure_future(loop.run(stop))
-            await until(lambda: worker.cycles)
-            writer.submit([bind("gone")])
-            await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
-            feed.tell(bad)
-            await until(lambda: server.wrote("POST", "/events"))
-            stop.set()
-            await turning
-            await loop.close()
-            await writer.close()
+            async with turning(feed, writer) as (_, worker):
+                await until(lambda: worker.cycles)
+                writer.submit([bind("gone")])
+                await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
+                feed.tell(bad)
+                await until(lambda: server.wrote("POST", "/events"))
 
     asyncio.run(live())
 
@@ -122,21 +132,13 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(
     async def live() -> None:
         async with PodServer().api(tmp_path) as api:
             feed, writer = Told(api), Writer(api)
-            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
-            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
-            loop = Loop(feed, writer, worker, lambda: True, Health(), Pacing(), clock)
-            stop = asyncio.Event()
-            turning = asyncio.ensure_future(loop.run(stop))
-            feed.tell(*map(change_of, (node("n0"), group("big"), pod("w", "big", "99"))))
-            await until(lambda: worker.owner.engine.state.tasks.index and worker.cycles)
-            now[0] = 500.0
-            await until(lambda: asked[0] > 4)
-            cycles, now[0] = worker.cycles, 500.0 + RETRY_S
-            await until(lambda: worker.cycles > cycles)
-            stop.set()
-            await turning
-            await loop.close()
-            await writer.close()
+            async with turning(feed, writer, clock=clock) as (_, worker):
+                feed.tell(*map(change_of, (node("n0"), group("big"), pod("w", "big", "99"))))
+                await until(lambda: worker.owner.engine.state.tasks.index and worker.cycles)
+                now[0] = 500.0
+                await until(lambda: asked[0] > 4)
+                cycles, now[0] = worker.cycles, 500.0 + RETRY_S
+                await until(lambda: worker.cycles > cycles)
 
     asyncio.run(live())
 
@@ -163,17 +165,10 @@ def test_an_engine_is_mended_off_the_loop(tmp_path: Path, monkeypatch: pytest.Mo
     async def live() -> None:
         async with server.api(tmp_path) as api:
             feed, writer = Told(api), Writer(api)
-            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
-            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
-            loop, stop = Loop(feed, writer, worker, lambda: True, Health(), Pacing()), asyncio.Event()
-            turning = asyncio.ensure_future(loop.run(stop))
-            await until(lambda: worker.cycles)
-            feed.tell(*map(change_of, (node("n0"), group("g"), pod("good", "g"), pod("bad", "g"))))
-            await until(lambda: "/api/v1/namespaces/ml/pods/good/binding" in server.sent)
-            stop.set()
-            await turning
-            await loop.close()
-            await writer.close()
+            async with turning(feed, writer) as (_, worker):
+                await until(lambda: worker.cycles)
+                feed.tell(*map(change_of, (node("n0"), group("g"), pod("good", "g"), pod("bad", "g"))))
+                await until(lambda: "/api/v1/namespaces/ml/pods/good/binding" in server.sent)
 
     asyncio.run(live())
     assert [name.split("_")[0] for name in mended_by] == ["engine"]
@@ -193,20 +188,13 @@ def test_what_could_not_be_said_for_a_moment_is_said_after_it(
     async def live() -> None:
         async with server.api(tmp_path) as api:
             feed, writer = Told(api), Writer(api, fence=lambda: fence[0])
-            carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
-            worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
-            loop, stop = Loop(feed, writer, worker, lambda: True, Health(), Pacing()), asyncio.Event()
-            turning = asyncio.ensure_future(loop.run(stop))
-            await until(lambda: worker.cycles)
-            fence[0] = False
-            feed.tell(*map(change_of, (node("n0"), group("g"), pod("p", "g", "99"))))
-            await until(lambda: writer.is_missing_words)
-            fence[0] = True
-            await until(lambda: server.wrote("PATCH", "/pods/p/status"))
-            stop.set()
-            await turning
-            await loop.close()
-            await writer.close()
+            async with turning(feed, writer) as (_, worker):
+                await until(lambda: worker.cycles)
+                fence[0] = False
+                feed.tell(*map(change_of, (node("n0"), group("g"), pod("p", "g", "99"))))
+                await until(lambda: writer.is_missing_words)
+                fence[0] = True
+                await until(lambda: server.wrote("PATCH", "/pods/p/status"))
 
     asyncio.run(live())
 
