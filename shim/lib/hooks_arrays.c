@@ -83,75 +83,53 @@ static uint64_t mipmap_bytes(const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned int 
 	return bytes < REGION_BYTES_MASK ? bytes : REGION_BYTES_MASK;
 }
 
+/* A descriptor of two dimensions, of whichever width its numbers are, as one of three. */
+#define FLAT(array)                                                                                \
+	(&(CUDA_ARRAY3D_DESCRIPTOR){.Width = (array)->Width,                                       \
+				    .Height = (array)->Height,                                     \
+				    .Format = (array)->Format,                                     \
+				    .NumChannels = (array)->NumChannels})
+
+/* The body of a hook that makes something of *bytes* by `real`, and charges it under its handle. */
+#define CREATE(record, bytes, handle, ...)                                                         \
+	do {                                                                                       \
+		struct charge charge;                                                              \
+		if (!charge_here(&charge, bytes)) {                                                \
+			return CUDA_ERROR_OUT_OF_MEMORY;                                           \
+		}                                                                                  \
+		const CUresult result = real(handle, __VA_ARGS__);                                 \
+		charge_end(&charge, result, record,                                                \
+			   result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*(handle) : 0);           \
+		return result;                                                                     \
+	} while (0)
+
 CUresult hook_cuArrayCreate(fn_cuArrayCreate real, CUarray *pHandle,
 			    const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray) {
-	CUDA_ARRAY3D_DESCRIPTOR array = {0};
-	if (pAllocateArray != NULL) {
-		array.Width = pAllocateArray->Width;
-		array.Height = pAllocateArray->Height;
-		array.Format = pAllocateArray->Format;
-		array.NumChannels = pAllocateArray->NumChannels;
-	}
-	struct charge charge;
-	if (!charge_here(&charge, pAllocateArray != NULL ? array_bytes(&array) : 0)) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	const CUresult result = real(pHandle, pAllocateArray);
-	charge_end(&charge, result, RECORD_ARRAY,
-		   result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*pHandle : 0);
-	return result;
+	CREATE(RECORD_ARRAY, pAllocateArray != NULL ? array_bytes(FLAT(pAllocateArray)) : 0, pHandle,
+	       pAllocateArray);
 }
 
 CUresult hook_cuArrayCreate_v2(fn_cuArrayCreate_v2 real, CUarray *pHandle,
 			       const CUDA_ARRAY_DESCRIPTOR *pAllocateArray) {
-	CUDA_ARRAY3D_DESCRIPTOR array = {0};
-	if (pAllocateArray != NULL) {
-		array.Width = pAllocateArray->Width;
-		array.Height = pAllocateArray->Height;
-		array.Format = pAllocateArray->Format;
-		array.NumChannels = pAllocateArray->NumChannels;
-	}
-	struct charge charge;
-	if (!charge_here(&charge, pAllocateArray != NULL ? array_bytes(&array) : 0)) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	const CUresult result = real(pHandle, pAllocateArray);
-	charge_end(&charge, result, RECORD_ARRAY,
-		   result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*pHandle : 0);
-	return result;
+	CREATE(RECORD_ARRAY, pAllocateArray != NULL ? array_bytes(FLAT(pAllocateArray)) : 0, pHandle,
+	       pAllocateArray);
 }
 
 CUresult hook_cuArray3DCreate(fn_cuArray3DCreate real, CUarray *pHandle,
 			      const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray) {
 	CUDA_ARRAY3D_DESCRIPTOR array = {0};
 	if (pAllocateArray != NULL) {
-		array.Width = pAllocateArray->Width;
-		array.Height = pAllocateArray->Height;
+		array = *FLAT(pAllocateArray);
 		array.Depth = pAllocateArray->Depth;
-		array.Format = pAllocateArray->Format;
-		array.NumChannels = pAllocateArray->NumChannels;
 		array.Flags = pAllocateArray->Flags;
 	}
-	struct charge charge;
-	if (!charge_here(&charge, pAllocateArray != NULL ? array_bytes(&array) : 0)) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	const CUresult result = real(pHandle, pAllocateArray);
-	charge_end(&charge, result, RECORD_ARRAY,
-		   result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*pHandle : 0);
-	return result;
+	CREATE(RECORD_ARRAY, pAllocateArray != NULL ? array_bytes(&array) : 0, pHandle,
+	       pAllocateArray);
 }
 
 CUresult hook_cuArray3DCreate_v2(fn_cuArray3DCreate_v2 real, CUarray *pHandle,
 				 const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray) {
-	struct charge charge;
-	if (!charge_here(&charge, array_bytes(pAllocateArray))) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	const CUresult result = real(pHandle, pAllocateArray);
-	charge_end(&charge, result, RECORD_ARRAY,
-		   result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*pHandle : 0);
-	return result;
+	CREATE(RECORD_ARRAY, array_bytes(pAllocateArray), pHandle, pAllocateArray);
 }
 
 CUresult hook_cuArrayDestroy(fn_cuArrayDestroy real, CUarray hArray) {
@@ -167,14 +145,8 @@ CUresult hook_cuArrayDestroy(fn_cuArrayDestroy real, CUarray hArray) {
 CUresult hook_cuMipmappedArrayCreate(fn_cuMipmappedArrayCreate real, CUmipmappedArray *pHandle,
 				     const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
 				     unsigned int numMipmapLevels) {
-	struct charge charge;
-	if (!charge_here(&charge, mipmap_bytes(pMipmappedArrayDesc, numMipmapLevels))) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	const CUresult result = real(pHandle, pMipmappedArrayDesc, numMipmapLevels);
-	charge_end(&charge, result, RECORD_MIPMAP,
-		   result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*pHandle : 0);
-	return result;
+	CREATE(RECORD_MIPMAP, mipmap_bytes(pMipmappedArrayDesc, numMipmapLevels), pHandle,
+	       pMipmappedArrayDesc, numMipmapLevels);
 }
 
 CUresult hook_cuMipmappedArrayDestroy(fn_cuMipmappedArrayDestroy real,

@@ -57,52 +57,43 @@ static bool settle_pitch(struct charge *charge, uint64_t bytes) {
 	return true;
 }
 
+/* The body of both widths of the call: `real` is asked for values of our own, so that an allocation whose
+ * rows turn out too long can go back by *free_call* with nothing written. */
+#define PITCHED(address_type, pitch_type, free_call)                                               \
+	do {                                                                                       \
+		struct charge charge;                                                              \
+		if (!charge_here(&charge, pitched(WidthInBytes, Height))) {                        \
+			return CUDA_ERROR_OUT_OF_MEMORY;                                           \
+		}                                                                                  \
+		address_type address = 0;                                                          \
+		pitch_type pitch = 0;                                                              \
+		CUresult result =                                                                  \
+			real(dptr != NULL ? &address : NULL, pPitch != NULL ? &pitch : NULL,       \
+			     WidthInBytes, Height, ElementSizeBytes);                              \
+		if (result == CUDA_SUCCESS && !settle_pitch(&charge, (uint64_t)pitch * Height)) {  \
+			const fn_##free_call undo = DRIVER(free_call);                             \
+			result = undo != NULL && undo(address) == CUDA_SUCCESS                     \
+					 ? CUDA_ERROR_OUT_OF_MEMORY                                \
+					 : CUDA_SUCCESS;                                           \
+		}                                                                                  \
+		charge_end(&charge, result, RECORD_ADDRESS, address);                              \
+		if (result == CUDA_SUCCESS) {                                                      \
+			*dptr = address;                                                           \
+			*pPitch = pitch;                                                           \
+		}                                                                                  \
+		return result;                                                                     \
+	} while (0)
+
 CUresult hook_cuMemAllocPitch(fn_cuMemAllocPitch real, CUdeviceptr_v1 *dptr, unsigned int *pPitch,
 			      unsigned int WidthInBytes, unsigned int Height,
 			      unsigned int ElementSizeBytes) {
-	struct charge charge;
-	if (!charge_here(&charge, pitched(WidthInBytes, Height))) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	CUdeviceptr_v1 address = 0;
-	unsigned int pitch = 0;
-	CUresult result = real(dptr != NULL ? &address : NULL, pPitch != NULL ? &pitch : NULL,
-			       WidthInBytes, Height, ElementSizeBytes);
-	if (result == CUDA_SUCCESS && !settle_pitch(&charge, (uint64_t)pitch * Height)) {
-		const fn_cuMemFree undo = DRIVER(cuMemFree);
-		result = undo != NULL && undo(address) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY
-								       : CUDA_SUCCESS;
-	}
-	charge_end(&charge, result, RECORD_ADDRESS, address);
-	if (result == CUDA_SUCCESS) {
-		*dptr = address;
-		*pPitch = pitch;
-	}
-	return result;
+	PITCHED(CUdeviceptr_v1, unsigned int, cuMemFree);
 }
 
 CUresult hook_cuMemAllocPitch_v2(fn_cuMemAllocPitch_v2 real, CUdeviceptr *dptr, size_t *pPitch,
 				 size_t WidthInBytes, size_t Height,
 				 unsigned int ElementSizeBytes) {
-	struct charge charge;
-	if (!charge_here(&charge, pitched(WidthInBytes, Height))) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	CUdeviceptr address = 0;
-	size_t pitch = 0;
-	CUresult result = real(dptr != NULL ? &address : NULL, pPitch != NULL ? &pitch : NULL,
-			       WidthInBytes, Height, ElementSizeBytes);
-	if (result == CUDA_SUCCESS && !settle_pitch(&charge, (uint64_t)pitch * Height)) {
-		const fn_cuMemFree_v2 undo = DRIVER(cuMemFree_v2);
-		result = undo != NULL && undo(address) == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY
-								       : CUDA_SUCCESS;
-	}
-	charge_end(&charge, result, RECORD_ADDRESS, address);
-	if (result == CUDA_SUCCESS) {
-		*dptr = address;
-		*pPitch = pitch;
-	}
-	return result;
+	PITCHED(CUdeviceptr, size_t, cuMemFree_v2);
 }
 
 CUresult hook_cuMemFree(fn_cuMemFree real, CUdeviceptr_v1 dptr) {
