@@ -7,26 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.agent.scripts import says
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver, card_uuid
 
 DEADLINE_S = 60
 BEGIN = "from volcano_py.shim.agent.nvml import *\ndriver = Driver()\ndriver.open()\n"
-
-
-def says(state: Driver, script: str) -> list[str]:
-    """Lines that *script* prints with *state*'s cards."""
-    environment = {**os.environ, **state.environment(build.build())}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 def test_cards_are_listed_by_minor_number(tmp_path: Path) -> None:

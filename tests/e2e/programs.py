@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -20,9 +21,13 @@ def folder() -> Path:
 def need(name: str) -> Path:
     """The program *name*; the test fails in CI, and is skipped elsewhere, where there is none."""
     program = folder() / name
-    if program.is_file():
-        return program
-    message = f"no {name} in {folder()}: run 'make controlplane' (needs go) or set KUBEBUILDER_ASSETS"
+    if not program.is_file():
+        lacks(f"no {name} in {folder()}: run 'make controlplane' (needs go) or set KUBEBUILDER_ASSETS")
+    return program
+
+
+def lacks(message: str) -> NoReturn:
+    """The machine lacks what the test needs: it fails in CI, and is skipped elsewhere."""
     if os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)

@@ -12,26 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.agent.cgroup.hosts import WAIT_S
+from tests.agent.scripts import says
 from tests.shim.harness import Probe
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card, Driver, MigInstance, card_uuid
 
 BEGIN = "import pynvml as n\nn.nvmlInit()\nfrom volcano_py.shim.agent.readings import read_cards\n"
-
-
-def says(state: Driver, script: str) -> list[str]:
-    """Lines that *script* prints with *state*'s cards."""
-    environment = {**os.environ, **state.environment(build.build())}
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 @contextmanager
@@ -57,7 +43,7 @@ def test_a_card_tells_its_processes_and_itself(tmp_path: Path) -> None:
         assert probe.take("x", 100) == 0
         told = says(
             state,
-            "for each in read_cards():\n"
+            BEGIN + "for each in read_cards():\n"
             "    print(each.uuid, each.minor, each.processes, each.facts, each.trouble or '-', sep='|')",
         )
         pid = probe.process.pid
@@ -98,7 +84,9 @@ def kept_busy(probe: Probe, until_ends: subprocess.Popen[bytes]) -> None:
 def test_one_lost_card_hides_no_other(tmp_path: Path) -> None:
     with Driver.create(tmp_path / "state", [Card(), Card()]) as state:
         state.lose(0)
-        told = says(state, "for each in read_cards(): print(each.uuid or 'unknown', bool(each.trouble))")
+        told = says(
+            state, BEGIN + "for each in read_cards(): print(each.uuid or 'unknown', bool(each.trouble))"
+        )
     assert told == ["unknown True", f"{card_uuid(1)} False"] or told == [
         f"{card_uuid(0)} True",
         f"{card_uuid(1)} False",
@@ -108,7 +96,7 @@ def test_one_lost_card_hides_no_other(tmp_path: Path) -> None:
 def test_a_list_that_cannot_be_had_is_trouble_and_not_empty(tmp_path: Path) -> None:
     with Driver.create(tmp_path / "state", [Card()]) as state:
         state.fail("nvmlDeviceGetComputeRunningProcesses_v3", 999)
-        told = says(state, "for each in read_cards(): print(each.uuid, each.trouble)")
+        told = says(state, BEGIN + "for each in read_cards(): print(each.uuid, each.trouble)")
     assert told == [f"{card_uuid(0)} Unknown Error"]
 
 
@@ -118,7 +106,7 @@ def test_a_card_without_such_lists_has_the_others(tmp_path: Path) -> None:
         for symbol in ("Graphics", "MPSCompute"):
             state.fail(f"nvmlDeviceGet{symbol}RunningProcesses_v3", 3)
         state.fail("nvmlDeviceGetProcessUtilization", 3)
-        told = says(state, "print(read_cards()[0].processes)")
+        told = says(state, BEGIN + "print(read_cards()[0].processes)")
         pid = probe.process.pid
     assert told == [f"(CardProcess(pid={pid}, memory_bytes=0, busy_percent=None),)"]
 
@@ -126,5 +114,7 @@ def test_a_card_without_such_lists_has_the_others(tmp_path: Path) -> None:
 def test_in_mig_mode_instances_have_the_processes(tmp_path: Path) -> None:
     card = Card(mig_mode=1, minor=2, migs=(MigInstance("MIG-a", 9728), MigInstance("MIG-b", 19968)))
     with Driver.create(tmp_path / "state", [card]) as state:
-        told = says(state, "for each in read_cards(): print(each.uuid, each.minor, each.facts is not None)")
+        told = says(
+            state, BEGIN + "for each in read_cards(): print(each.uuid, each.minor, each.facts is not None)"
+        )
     assert told == [f"{card_uuid(0)} 2 True", "MIG-a 2 False", "MIG-b 2 False"]

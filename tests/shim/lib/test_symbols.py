@@ -66,55 +66,45 @@ def test_arguments_are_the_names_of_parameters() -> None:
     )
 
 
+def built(name: str) -> str:
+    """The library *name*, up to date."""
+    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
+    return str(ROOT / "build" / "shim" / f"lib{name}.so")
+
+
+def told(*command: str) -> list[str]:
+    """Lines that *command* prints."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.splitlines()
+
+
 @pytest.mark.parametrize("name", ["vgpu", "vnpu"])
 def test_a_library_exports_the_list_and_the_lookups_and_nothing_else(name: str) -> None:
-    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
-    library = ROOT / "build" / "shim" / f"lib{name}.so"
-    told = subprocess.run(
-        ["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True, timeout=60
-    ).stdout
-    exported = {line.split()[-1] for line in told.splitlines()}
+    library = built(name)
+    exported = {line.split()[-1] for line in told("nm", "-D", "--defined-only", library)}
     assert exported == {symbol.name for symbol in generate.load(name)} | {"dlmopen", "dlsym", "dlvsym"}
-    needed = subprocess.run(
-        ["readelf", "-d", str(library)], check=True, capture_output=True, text=True, timeout=60
-    ).stdout
-    libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
+    needed = [line for line in told("readelf", "-d", library) if "(NEEDED)" in line]
+    libraries = [line.split("[")[1].rstrip("]") for line in needed]
     assert {name.split(".")[0] for name in libraries} <= {"libc", "libdl", "libpthread", "ld-linux-x86-64"}
 
 
 @pytest.mark.parametrize("name", ["vgpu", "vnpu"])
 def test_a_library_loads_in_old_containers(name: str) -> None:
     """Nothing newer than glibc 2.17 is asked for, whatever the machine that builds has."""
-    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
-    told = subprocess.run(
-        ["objdump", "-T", str(ROOT / "build" / "shim" / f"lib{name}.so")],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
-    versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([\d.]+)", told)}
+    text = "\n".join(told("objdump", "-T", built(name)))
+    versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([\d.]+)", text)}
     assert max(versions) <= (2, 17)
 
 
 @pytest.mark.parametrize("name", ["vgpu", "vnpu"])
 def test_a_library_does_nothing_when_it_is_loaded(name: str) -> None:
     """The compiler's own entry is the only thing that runs before the first call that matters."""
-    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
-    told = subprocess.run(
-        ["readelf", "-d", str(ROOT / "build" / "shim" / f"lib{name}.so")],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
-    sizes = [line.split()[-2] for line in told.splitlines() if "_ARRAYSZ)" in line]
+    sizes = [line.split()[-2] for line in told("readelf", "-d", built(name)) if "_ARRAYSZ)" in line]
     assert set(sizes) <= {"8"}
 
 
 def test_a_program_that_touches_no_card_opens_no_file_of_ours(tmp_path: Path) -> None:
-    subprocess.run(["make", "-s", "shim"], cwd=ROOT, check=True, timeout=300)
-    library = str(ROOT / "build" / "shim" / "libvgpu.so")
+    library = built("vgpu")
     look = "import ctypes, threading; ctypes.CDLL(None).getpid; print(open('/proc/self/maps').read())"
     environment = os.environ | {"LD_PRELOAD": library, "VOLCANO_PY_REGION": str(tmp_path / "missing")}
     done = subprocess.run(
