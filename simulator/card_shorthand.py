@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from volcano_py.crds.cards.register import CardReport, MigProfile, encode_hami, encode_volcano
-from volcano_py.crds.cards.scores import encode_scores
+from volcano_py.crds.cards.register import (
+    HAMI_REGISTER,
+    VOLCANO_REGISTER,
+    CardReport,
+    MigProfile,
+    encode_hami,
+    encode_volcano,
+)
+from volcano_py.crds.cards.scores import SCORES, encode_scores
 from volcano_py.plugins.deviceshare.catalogue import STANDARD
 
 Object = dict[str, Any]
@@ -70,8 +77,8 @@ def node_cards(node: str, cards: Object) -> tuple[Object, Object]:
         amounts = {"number": shares, "memory": sum(report.memory_mib for report in reports)}
         amounts["cores"] = len(reports) * 100
         allocatable = {f"volcano.sh/vgpu-{name}": str(amount) for name, amount in amounts.items()}
-        return {"volcano.sh/node-vgpu-register": encode_volcano(reports), **notes}, allocatable
-    return {"hami.io/node-nvidia-register": encode_hami(reports), **notes}, {"nvidia.com/gpu": str(shares)}
+        return {VOLCANO_REGISTER: encode_volcano(reports), **notes}, allocatable
+    return {HAMI_REGISTER: encode_hami(reports), **notes}, {"nvidia.com/gpu": str(shares)}
 
 
 def _report(node: str, cards: Object, at: int) -> CardReport:
@@ -98,7 +105,7 @@ def _links(node: str, cards: Object) -> Object:
         return {}
     pairs = {tuple(pair.split("-")): int(score) for pair, score in links.items()}
     scores = {(f"{node}-{one}", f"{node}-{other}"): score for (one, other), score in pairs.items()}
-    return {"hami.io/node-nvidia-score": encode_scores(scores)}
+    return {SCORES: encode_scores(scores)}
 
 
 def asked(ask: Object) -> dict[str, str]:

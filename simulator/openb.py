@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from volcano_py.crds.annotations import GROUP
+from volcano_py.crds.cards.register import VOLCANO_REGISTER, CardReport, encode_volcano
 from volcano_py.crds.schedulerconfig import SchedulerConfig, parse_scheduler_config
 from volcano_py.plugins.deviceshare.placement.state import WHOLE_CARD, CardAsk
 from volcano_py.scheduler.decoding import decode_object
@@ -106,7 +107,7 @@ def _node(trace: Trace, row: int) -> dict[str, Any]:
     nodes, name = trace.nodes, trace.node_names[row]
     cards = int((nodes.free[row] >= 0).sum())
     model = trace.models[int(nodes.model[row])] if cards else ""
-    record = "".join(f"{name}-{i},10,{CARD_MIB},{model},true,hami-core:" for i in range(cards))
+    reports = [CardReport(f"{name}-{i}", i, 10, CARD_MIB, 100, model) for i in range(cards)]
     amounts = {"cpu": f"{nodes.cpu_idle[row]}m", "memory": str(nodes.memory_idle[row]), "pods": "1000"}
     if cards:
         amounts |= {
@@ -114,7 +115,7 @@ def _node(trace: Trace, row: int) -> dict[str, Any]:
             "volcano.sh/vgpu-memory": str(CARD_MIB * cards),
             "volcano.sh/vgpu-cores": str(100 * cards),
         }
-    meta = {"name": name, "annotations": {"volcano.sh/node-vgpu-register": record} if cards else {}}
+    meta = {"name": name, "annotations": {VOLCANO_REGISTER: encode_volcano(reports)} if cards else {}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"allocatable": amounts}}
 
 

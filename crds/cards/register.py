@@ -16,6 +16,9 @@ from volcano_py.crds.cards.errors import WireError
 from volcano_py.crds.cards.instances import Placement
 
 __all__ = [
+    "CORDON",
+    "HAMI_REGISTER",
+    "VOLCANO_REGISTER",
     "CardReport",
     "MigProfile",
     "WireError",
@@ -25,6 +28,10 @@ __all__ = [
     "encode_volcano",
 ]
 
+HAMI_REGISTER: Final = "hami.io/node-nvidia-register"
+VOLCANO_REGISTER: Final = "volcano.sh/node-vgpu-register"
+CORDON: Final = "hami.io/device-cordon"
+"""Of a node: identities of cards that take nothing new, separated by commas."""
 LARGEST: Final = 2**24
 """What a card may report of memory (MiB), shares or cores; more is garbage."""
 WHOLE_CORES: Final = 100

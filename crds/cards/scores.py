@@ -13,6 +13,7 @@ import msgspec
 
 from volcano_py.crds.cards.errors import WireError
 
+SCORES: Final = "hami.io/node-nvidia-score"
 Scores = dict[tuple[str, str], int]
 """Score of each pair of cards, their identities in sorted order."""
 

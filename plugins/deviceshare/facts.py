@@ -18,7 +18,6 @@ from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
 
 UNKNOWN_MODEL: Final = -1
-NO_CUT: Final = 0
 
 
 class CardFacts:

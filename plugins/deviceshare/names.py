@@ -23,8 +23,6 @@ MEASURES: Final = {
 
 HANDSHAKES: Final = ("hami.io/node-handshake", "volcano.sh/node-vgpu-handshake")
 """Beginnings of annotations that device plugins rewrite twice a minute on every node."""
-CORDON: Final = "hami.io/device-cordon"
-"""Of a node: cards that take nothing new."""
 LENDS: Final = "volcano-py.io/oversubscribe"
 """Of a node: percent of their memory and cores that its cards give to pods which can be interrupted."""
 CARD_POLICY: Final = "hami.io/gpu-scheduler-policy"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from volcano_py.crds.cards.register import CardReport, WireError
+from volcano_py.crds.cards.register import CORDON, CardReport, WireError
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.backend import Backend, Register, Units
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
@@ -41,7 +41,7 @@ def cards_of(node: Node, catalogue: Catalogue = STANDARD) -> tuple[CardSpec, ...
         specs += counted_cards(node, backend)
     if not specs:
         return ()
-    closed = {word.strip() for word in notes.get(names.CORDON, "").split(",")}
+    closed = {word.strip() for word in notes.get(CORDON, "").split(",")}
     lent = _lent(notes)
     return tuple(
         replace(spec, healthy=spec.healthy and spec.uuid not in closed, lent=lent)

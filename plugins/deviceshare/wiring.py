@@ -6,19 +6,16 @@ Neighbours: ``picking``, which takes cards by it; ``crds.cards.scores`` for the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from volcano_py.crds.cards.errors import WireError
-from volcano_py.crds.cards.scores import decode_scores
+from volcano_py.crds.cards.scores import SCORES, decode_scores
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.backend import Chip
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.scheduler.model.kube.objects import Node
 from volcano_py.scheduler.model.resources import Ints, Rows32
-
-SCORES: Final = "hami.io/node-nvidia-score"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

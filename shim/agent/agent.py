@@ -17,6 +17,7 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.crds.cards import names
+from volcano_py.crds.cards.register import CORDON
 from volcano_py.shim.agent.answers import Host, grant, write_cdi
 from volcano_py.shim.agent.books import Room
 from volcano_py.shim.agent.cards import Cards
@@ -33,7 +34,6 @@ from volcano_py.shim.agent.nvml import Card, Driver
 from volcano_py.shim.agent.plugin import DevicePlugin
 from volcano_py.shim.agent.pods import Node, Pod
 from volcano_py.shim.agent.publish import (
-    CORDON,
     RECOVERED,
     Cut,
     Publisher,

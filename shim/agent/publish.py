@@ -15,15 +15,19 @@ from typing import Final
 import structlog
 
 from volcano_py.crds.cards.errors import WireError
-from volcano_py.crds.cards.register import CardReport, MigProfile, decode_hami, encode_hami, encode_volcano
-from volcano_py.crds.cards.scores import Scores, encode_scores
+from volcano_py.crds.cards.register import (
+    HAMI_REGISTER,
+    VOLCANO_REGISTER,
+    CardReport,
+    MigProfile,
+    decode_hami,
+    encode_hami,
+    encode_volcano,
+)
+from volcano_py.crds.cards.scores import SCORES, Scores, encode_scores
 from volcano_py.shim.agent.nvml import Card
 from volcano_py.shim.agent.server import Server, ServerError
 
-REGISTER_HAMI: Final = "hami.io/node-nvidia-register"
-REGISTER_VOLCANO: Final = "volcano.sh/node-vgpu-register"
-SCORES: Final = "hami.io/node-nvidia-score"
-CORDON: Final = "hami.io/device-cordon"
 RECOVERED: Final = "volcano-py.io/recovered-cards"
 """A person writes identities of cards here that are well again; we remove it."""
 
@@ -96,8 +100,8 @@ def notes_for(
         for card in found
     ]
     return {
-        REGISTER_HAMI: encode_hami(found) if found else None,
-        REGISTER_VOLCANO: encode_volcano(for_volcano) if found else None,
+        HAMI_REGISTER: encode_hami(found) if found else None,
+        VOLCANO_REGISTER: encode_volcano(for_volcano) if found else None,
         SCORES: encode_scores(scores) if scores else None,
     }
 
@@ -105,7 +109,7 @@ def notes_for(
 def published(notes: Mapping[str, str]) -> tuple[CardReport, ...]:
     """What an agent before us published; nothing where it can't be read."""
     try:
-        return decode_hami(notes.get(REGISTER_HAMI, ""))
+        return decode_hami(notes.get(HAMI_REGISTER, ""))
     except WireError:
         return ()
 

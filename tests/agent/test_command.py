@@ -21,8 +21,7 @@ from tests.agent.kubelet import Kubelet
 from tests.agent.node import GPU, NODE, VGPU, until
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver, card_uuid
-from volcano_py.crds.cards.register import decode_hami
-from volcano_py.shim.agent.publish import REGISTER_HAMI
+from volcano_py.crds.cards.register import HAMI_REGISTER, decode_hami
 from volcano_py.shim.agent.server import Server
 from volcano_py.shim.agent.wire import services
 from volcano_py.simulator.apiserver.serving import EmbeddedServer
@@ -50,7 +49,7 @@ def test_it_finds_the_cards_serves_them_and_ends_when_asked(tmp_path: Path) -> N
 
             async def register() -> str:
                 node = await api.get(f"/api/v1/nodes/{NODE}")
-                return str(node["metadata"].get("annotations", {}).get(REGISTER_HAMI, ""))
+                return str(node["metadata"].get("annotations", {}).get(HAMI_REGISTER, ""))
 
             found = decode_hami(await until(register, "published"))
             assert [(each.uuid, each.memory_mib) for each in found] == [

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from tests.agent.node import GPU, VGPU, container, node, part
 from volcano_py.crds.cards import records
 from volcano_py.crds.cards.instances import INSTANCES
+from volcano_py.crds.cards.register import HAMI_REGISTER
 from volcano_py.shim.agent.follow import Follower
 from volcano_py.shim.agent.instances import wishes, with_identities
 from volcano_py.shim.agent.kubelet import read_checkpoint
 from volcano_py.shim.agent.pods import Container, Metadata, Pod, PodSpec, RecordError, Resources, record_of
-from volcano_py.shim.agent.publish import REGISTER_HAMI, published
+from volcano_py.shim.agent.publish import published
 from volcano_py.shim.agent.server import Server
 from volcano_py.shim.agent.slices import read_owner
 
@@ -73,7 +74,7 @@ def test_a_slices_owner_is_read_or_there_is_none(tmp_path_factory: Any, content:
 @settings(max_examples=200, deadline=None)
 @given(text=WORDS)
 def test_what_a_node_published_is_read_or_nothing(text: str) -> None:
-    assert isinstance(published({REGISTER_HAMI: text}), tuple)
+    assert isinstance(published({HAMI_REGISTER: text}), tuple)
 
 
 def test_an_object_that_cannot_be_read_hides_no_other() -> None:

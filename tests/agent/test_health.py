@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.agent.node import GPU, VGPU, NodeUnderTest, node, part, until
-from volcano_py.crds.cards.register import decode_hami, decode_volcano
+from volcano_py.crds.cards.register import HAMI_REGISTER, VOLCANO_REGISTER, decode_hami, decode_volcano
 from volcano_py.shim.agent.agent import Paces
 from volcano_py.shim.agent.health import Health
 from volcano_py.shim.agent.nvml import Event
-from volcano_py.shim.agent.publish import RECOVERED, REGISTER_HAMI, REGISTER_VOLCANO
+from volcano_py.shim.agent.publish import RECOVERED
 from volcano_py.shim.agent.wire import services
 
 FOREVER = Paces(cards=0.05, kubelet=0.05, records=0.2, slices=0.1, quiet=1e9)
@@ -127,7 +127,7 @@ def test_a_node_without_cards_is_told_nothing(tmp_path: Path) -> None:
             n1.driver.fault = "Driver Not Loaded"
             starting = asyncio.ensure_future(n1.start())
             await until(lambda: n1.kubelet.registrations, "registered all the same")
-            assert REGISTER_HAMI not in await n1.node_notes()
+            assert HAMI_REGISTER not in await n1.node_notes()
             assert n1.agent.ready() != ""
             starting.cancel()
 
@@ -170,7 +170,7 @@ async def told(n1: NodeUnderTest, well: set[str]) -> bool:
         if healthy != well or len(devices) != 20:
             return False
     notes = await n1.node_notes()
-    families = (decode_hami(notes.get(REGISTER_HAMI, "")), decode_volcano(notes.get(REGISTER_VOLCANO, "")))
+    families = (decode_hami(notes.get(HAMI_REGISTER, "")), decode_volcano(notes.get(VOLCANO_REGISTER, "")))
     return all(
         {each.uuid for each in family if each.healthy} == well and len(family) == 2 for family in families
     )

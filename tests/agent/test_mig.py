@@ -13,9 +13,8 @@ from tests.agent.driver import LARGE, SMALL, card
 from tests.agent.kubelet import AdmissionError, StartError
 from tests.agent.node import GPU, Document, NodeUnderTest, node, part, until
 from volcano_py.crds.cards.instances import INSTANCES
-from volcano_py.crds.cards.register import decode_hami
+from volcano_py.crds.cards.register import HAMI_REGISTER, decode_hami
 from volcano_py.shim.agent.instances import Wish
-from volcano_py.shim.agent.publish import REGISTER_HAMI
 
 CUT = (card(0, 16384, mig=True), card(1))
 
@@ -42,7 +41,7 @@ def test_the_node_says_what_a_card_can_be_cut_into(tmp_path: Path) -> None:
         async with node(tmp_path, CUT) as n1:
 
             async def published() -> Any:
-                return decode_hami((await n1.node_notes()).get(REGISTER_HAMI, ""))
+                return decode_hami((await n1.node_notes()).get(HAMI_REGISTER, ""))
 
             first, second = await until(published, "published")
             assert (first.mode, first.mig, first.slots) == ("mig", (SMALL, LARGE), 7)

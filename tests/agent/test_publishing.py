@@ -8,13 +8,20 @@ from typing import Any
 
 from tests.agent.driver import card
 from tests.agent.node import NODE, NodeUnderTest, node, until
-from volcano_py.crds.cards.register import CardReport, decode_hami, decode_volcano
-from volcano_py.crds.cards.scores import decode_scores
+from volcano_py.crds.cards.register import (
+    CORDON,
+    HAMI_REGISTER,
+    VOLCANO_REGISTER,
+    CardReport,
+    decode_hami,
+    decode_volcano,
+)
+from volcano_py.crds.cards.scores import SCORES, decode_scores
 from volcano_py.shim.agent.nvml import Card
-from volcano_py.shim.agent.publish import CORDON, REGISTER_HAMI, REGISTER_VOLCANO, SCORES, Cut, reports
+from volcano_py.shim.agent.publish import Cut, reports
 from volcano_py.shim.agent.server import MERGE, Refused
 
-TOLD = (REGISTER_HAMI, REGISTER_VOLCANO, SCORES)
+TOLD = (HAMI_REGISTER, VOLCANO_REGISTER, SCORES)
 
 
 def test_both_families_and_the_links_are_published(tmp_path: Path) -> None:
@@ -25,8 +32,8 @@ def test_both_families_and_the_links_are_published(tmp_path: Path) -> None:
             await until(lambda: published(n1), "published")
             notes = await n1.node_notes()
             expected = CardReport("GPU-1", 1, 7, 24576, 100, "NVIDIA A100", 0)
-            assert decode_hami(notes[REGISTER_HAMI])[1] == expected
-            (_, second) = decode_volcano(notes[REGISTER_VOLCANO])
+            assert decode_hami(notes[HAMI_REGISTER])[1] == expected
+            (_, second) = decode_volcano(notes[VOLCANO_REGISTER])
             assert (
                 second.uuid,
                 second.slots,
@@ -73,7 +80,7 @@ def test_what_somebody_removes_or_changes_is_published_again(tmp_path: Path) -> 
             await until(lambda: published(n1), "published")
             before = await n1.node_notes()
             for harm in (None, "", "garbage"):
-                await n1.patch_node({REGISTER_HAMI: harm, REGISTER_VOLCANO: harm})
+                await n1.patch_node({HAMI_REGISTER: harm, VOLCANO_REGISTER: harm})
                 await until(lambda: same(n1, before), "published again")
 
     asyncio.run(case())
@@ -110,7 +117,7 @@ def test_a_cordoned_card_is_unwell_in_volcanos_family_alone(tmp_path: Path) -> N
             await n1.patch_node({CORDON: " GPU-1 ,GPU-9"})
             await until(lambda: volcano_says(n1, {"GPU-0": True, "GPU-1": False}), "cordoned")
             notes = await n1.node_notes()
-            assert all(each.healthy for each in decode_hami(notes[REGISTER_HAMI]))
+            assert all(each.healthy for each in decode_hami(notes[HAMI_REGISTER]))
             await n1.patch_node({CORDON: None})
             await until(lambda: volcano_says(n1, {"GPU-0": True, "GPU-1": True}), "and not any more")
 
@@ -119,7 +126,7 @@ def test_a_cordoned_card_is_unwell_in_volcanos_family_alone(tmp_path: Path) -> N
 
 async def published(n1: NodeUnderTest) -> bool:
     notes = await n1.node_notes()
-    return REGISTER_HAMI in notes and REGISTER_VOLCANO in notes
+    return HAMI_REGISTER in notes and VOLCANO_REGISTER in notes
 
 
 async def same(n1: NodeUnderTest, before: dict[str, str]) -> bool:
@@ -129,7 +136,7 @@ async def same(n1: NodeUnderTest, before: dict[str, str]) -> bool:
 
 async def volcano_says(n1: NodeUnderTest, wanted: dict[str, bool]) -> bool:
     notes = await n1.node_notes()
-    return {each.uuid: each.healthy for each in decode_volcano(notes.get(REGISTER_VOLCANO, ""))} == wanted
+    return {each.uuid: each.healthy for each in decode_volcano(notes.get(VOLCANO_REGISTER, ""))} == wanted
 
 
 def sees(n1: NodeUnderTest, key: str, value: str) -> bool:

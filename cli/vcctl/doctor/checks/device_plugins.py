@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, Finding, annotations_of, some
+from volcano_py.crds.cards.register import HAMI_REGISTER, VOLCANO_REGISTER
 from volcano_py.crds.quantity import QuantityError, to_base
 
 PLUGINS: Final = {
@@ -21,7 +22,7 @@ FAMILIES: Final = {
     "volcano.sh": ("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"),
 }
 """Who reports -> resources that stand for the cards of a node."""
-SHARED: Final = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
+SHARED: Final = (HAMI_REGISTER, VOLCANO_REGISTER)
 """Annotations of a plugin that reports in both families on purpose."""
 FIX: Final = (
     "keep one of them on that node, by a nodeSelector that leaves it out of the other's reach "
