@@ -70,6 +70,11 @@ class Lane(Generic[Item]):
         """Items that wait, are being carried out or come back later."""
         return len(self._queue) + self._busy + len(self._later)
 
+    @property
+    def backlog(self) -> int:
+        """Items for which no worker has been free yet."""
+        return len(self._queue)
+
     def put(self, item: Item) -> None:
         """Carry *item* out after those before it."""
         self._queue.append(item)

@@ -7,7 +7,8 @@
 All of it happens on the loop's thread; ``submit`` returns at once. Outcomes are taken between cycles. The
 status of a PodGroup waits for the binds of its members, so that nobody reads "Running" of a gang that is only
 meant to run; and no event says "Scheduled" of it. Where a member's bind failed it waits on, until the engine
-has had its say.
+has had its say. In a burst pods start first: while binds queue, for at most ``BURST_S``, what started is not
+told yet.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ from volcano_py.scheduler.cluster.volumes import VolumeBinder
 
 GOOD_NEWS_S: Final = 0.05
 """Binds that were done may wait so long to be told: nothing is decided on them."""
+BURST_S: Final = 5.0
+"""Binds that queue may put off so long what is told of groups that started."""
 _COUNTED: Final = {
     BindDone: "bound",
     BindFailed: "bind_failed",
@@ -141,6 +144,7 @@ class Writer:
         self.told = asyncio.Event()
         self._dropped = False
         self._telling: asyncio.TimerHandle | None = None
+        self._burst: asyncio.TimerHandle | None = None
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -161,8 +165,8 @@ class Writer:
             else:
                 self._say(order)
         self._groups.answered()
-        for waited in self._groups.let_go():
-            self._write_group(waited)
+        if not self._is_burst():
+            self._let_go()
 
     def cancel(self, key: str, uid: str) -> bool:
         """Withdraw the eviction of pod *key* ("namespace/name"); False unless it is under notice.
@@ -201,7 +205,7 @@ class Writer:
     def _say(self, order: RefusalOrder | NominateOrder | GroupOrder | QueueOrder) -> None:
         if isinstance(order, GroupOrder):
             if not self._groups.hold(order):
-                self._write_group(order)
+                self._write_after(order)
             return
         self.statuses.put(order)
         if isinstance(order, RefusalOrder):
@@ -216,6 +220,34 @@ class Writer:
             self._groups.amend(subject.key, change)
             self.statuses.amend((subject.kind, subject.key), change)
         self.problems.put(order)
+
+    def _write_after(self, order: GroupOrder) -> None:
+        """The newer word comes after the older, which may have been put off."""
+        older = self._groups.free(order.key)
+        if older is not None:
+            self._write_group(older)
+        self._write_group(order)
+
+    def _is_burst(self) -> bool:
+        """Whether binds queue, and have not done so for long."""
+        loop = asyncio.get_running_loop()
+        if not self._binder.lane.backlog:
+            self._end_burst()
+            return False
+        if self._burst is None:
+            self._burst = loop.call_later(BURST_S, self._let_go)
+        return loop.time() < self._burst.when()
+
+    def _end_burst(self) -> None:
+        if self._burst is not None:
+            self._burst.cancel()
+            self._burst = None
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Say all that need not wait for binds of its own."""
+        for order in self._groups.let_go():
+            self._write_group(order)
 
     def _write_group(self, order: GroupOrder) -> None:
         self.statuses.put(order)
@@ -263,7 +295,7 @@ class Writer:
         self._counts.binding -= 1
         failed = isinstance(outcome, BindFailed)
         self._groups.ended(outcome.group, failed=failed)
-        status = self._groups.free(outcome.group)
+        status = None if self._is_burst() else self._groups.free(outcome.group)
         if status is not None:
             self._write_group(status)
         if isinstance(outcome, BindDone) and self._settings.pod_events:
@@ -312,6 +344,8 @@ class Writer:
         """Stop at once. Binds and evictions that have not ended do so as ``closed``."""
         if self._telling is not None:
             self._telling.cancel()
+        if self._burst is not None:
+            self._burst.cancel()
         self._grace.forget_all()
         await self._volumes.close()
         await self._binder.close()

@@ -265,6 +265,64 @@ def test_a_podgroup_whose_member_is_placed_again_is_said_to_run_then(tmp_path: P
     assert server.objects[GROUP]["status"] == {"phase": "Running"}
 
 
+def test_in_a_burst_pods_start_before_groups_are_told(tmp_path: Path) -> None:
+    server = PodServer()
+    for name in "abcd":
+        server.pod(name)
+    server.put(GROUP, status={})
+    others = [bind(name) for name in "bcd"]
+    run(tmp_path, server, submit(bind("a", group="ns/g"), *others, RUNNING), in_flight=1)
+    ends = [path.rsplit("/", 1)[-1] for method, path in server.seen if method in ("POST", "PATCH")]
+    assert ends[:4] == ["binding"] * 4
+    assert sorted(ends[4:]) == ["events", "g"]
+
+
+def test_a_burst_that_lasts_does_not_put_off_what_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here the others are bound only after the group was told."""
+    monkeypatch.setattr("volcano_py.scheduler.cluster.writer.BURST_S", 0.05)
+
+    def choose(method: str, path: str) -> Fault | None:
+        waits = path.endswith(("/b/binding", "/c/binding")) and not server.objects[GROUP]["status"]
+        return Fault(status=503) if waits else None
+
+    server = PodServer(choose=choose)
+    for name in "abc":
+        server.pod(name)
+    server.put(GROUP, status={})
+    outcomes = run(
+        tmp_path, server, submit(bind("a", group="ns/g"), bind("b"), bind("c"), RUNNING), in_flight=1
+    )
+    assert [type(each).__name__ for each in outcomes] == ["BindDone"] * 3
+
+
+def test_a_newer_word_on_a_group_comes_after_one_that_was_put_off(tmp_path: Path) -> None:
+    goes_on = False
+
+    def choose(method: str, path: str) -> Fault | None:
+        waits = path.endswith(("/b/binding", "/c/binding")) and not goes_on
+        return Fault(status=503) if waits else None
+
+    server = PodServer(choose=choose)
+    for name in "abc":
+        server.pod(name)
+    server.put(GROUP, status={})
+    newer = GroupOrder("ns", "g", "uid-g", {"phase": "Unknown"})
+
+    async def work(writer: Writer, api: Api) -> None:
+        nonlocal goes_on
+        writer.submit([bind("a", group="ns/g"), bind("b"), bind("c"), RUNNING])
+        await until(lambda: writer.stats.bound)
+        writer.submit([newer])
+        goes_on = True
+        assert await writer.drain(60.0)
+
+    run(tmp_path, server, work, in_flight=1)
+    assert server.objects[GROUP]["status"] == {"phase": "Unknown"}
+    assert [each["reason"] for each in server.events()] == ["Scheduled"]
+
+
 def test_a_queue_loses_what_it_holds_no_more(tmp_path: Path) -> None:
     server = PodServer()
     server.put(QUEUE, status={"allocated": {"cpu": "1", "nvidia.com/gpu": "2"}})
