@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.e2e import binds, latency, listing, start
-from benchmarks.e2e.measuring import create
+from benchmarks.e2e.measuring import NODES, at_once, create
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e import objects, programs
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
@@ -35,7 +35,8 @@ FLAGS: Final = [
 
 
 async def prepare(api: Api) -> None:
-    """What all parts need: the kinds, a namespace, a queue."""
+    """What all parts need: nodes, the kinds, a namespace, a queue."""
+    await at_once((create(api, objects.node(f"n{i}", cpu="64")) for i in range(NODES)), "nodes", NODES)
     for path in sorted((ROOT / "crds" / "yaml").glob("*.yaml")):
         await create(api, yaml.safe_load(path.read_text()))
     for name in ("bench", "volcano-system"):

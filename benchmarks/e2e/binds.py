@@ -12,14 +12,13 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.e2e.measuring import at_once, cpu_s, create, memory_mib, running, scraper
+from benchmarks.e2e.measuring import NODES, at_once, cpu_s, create, memory_mib, running, scraper
 from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.flags import free_ports
 from tests.e2e import objects
 from tests.e2e.components import Component
 from volcano_py.scheduler.cluster.api import RESOURCES, Api, Resource
 
-NODES: Final = 1000
 PODS: Final = 5000
 GANG: Final = 50
 ROUNDS: Final = 7
@@ -64,7 +63,6 @@ class Binds:
 
 async def measure(plane: ControlPlane, api: Api, place: Path) -> Binds:
     """Both sides in turn, each with pods of its own; who begins changes from round to round."""
-    await at_once((create(api, objects.node(f"n{i}", cpu="64")) for i in range(NODES)), "nodes", NODES)
     rounds = [await _round(plane, api, place, scheduler_first=bool(i % 2)) for i in range(ROUNDS)]
     ratios = [each.ratio for each in rounds]
     median = Round(*(statistics.median(values) for values in zip(*map(astuple, rounds), strict=True)))

@@ -20,6 +20,8 @@ from volcano_py.scheduler.cluster.api import RESOURCES, Api
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_MIB: Final = os.sysconf("SC_PAGE_SIZE") / 2**20
 IN_FLIGHT: Final = 32
+NODES: Final = 1000
+"""On every server measured, n0 and on, before anything else."""
 Document = dict[str, Any]
 
 
