@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
+from volcano_py.client.api import AccessError
 from volcano_py.controllers.keys import DEFAULT_QUEUE
 from volcano_py.controllers.operator import Operator
 from volcano_py.controllers.options import Election, Options
 from volcano_py.controllers.podgroup.build import Rules
 from volcano_py.controllers.reconciler import Limits
-from volcano_py.scheduler.cluster.api import AccessError
 from volcano_py.scheduler.run.logs import set_up_logs
 
 

@@ -24,7 +24,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 
 from volcano_py.cli import demo_views as views
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape
 from volcano_py.simulator.playground.playground import Playground, PlaygroundError, Wishes
 from volcano_py.simulator.workloads.owners import JOB

@@ -11,7 +11,7 @@ import typer
 
 from volcano_py.cli.node_options import NodeOptions
 from volcano_py.cli.option_groups import grouped
-from volcano_py.scheduler.cluster.api import AccessError, Api, ApiError, Unreachable
+from volcano_py.client.api import AccessError, Api, ApiError, Unreachable
 from volcano_py.simulator.kubelet.kubelets import Kubelets
 from volcano_py.simulator.kubelet.nodes import NodeShape
 from volcano_py.simulator.kubelet.play import PLAYING, play

@@ -12,9 +12,9 @@ import typer
 
 from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
 from volcano_py.cli.option_groups import grouped
+from volcano_py.client.access import AccessError
 from volcano_py.crds.arguments import ConfigError
 from volcano_py.crds.quantity import QuantityError, parse_quantity
-from volcano_py.scheduler.cluster.access import AccessError
 from volcano_py.scheduler.cluster.writer import WriterSettings
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.model.kube.times import parse_duration

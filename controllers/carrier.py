@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
+from volcano_py.client.api import RESOURCES, Api, ApiError, Resource
 from volcano_py.controllers import keys
 from volcano_py.controllers.acts import (
     Act,
@@ -27,7 +28,6 @@ from volcano_py.controllers.acts import (
 )
 from volcano_py.controllers.observed import Change, Observed
 from volcano_py.controllers.records import Document, Identity, annotations_of, seed_of
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Resource
 
 __all__ = ["Carrier", "NotLeading", "selector_text"]
 

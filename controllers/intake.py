@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import structlog
 
+from volcano_py.client.api import RESOURCES, Api, ApiError, Unreachable
 from volcano_py.controllers.observed import KINDS, Change, Observed
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
 
 __all__ = ["Intake", "pod_selector"]
 

@@ -12,13 +12,13 @@ from contextlib import AsyncExitStack, suppress
 
 import structlog
 
+from volcano_py.client.api import Api
 from volcano_py.controllers import keys
 from volcano_py.controllers.carrier import NotLeading
 from volcano_py.controllers.figures import Figures
 from volcano_py.controllers.options import Options
 from volcano_py.controllers.racing import end_of_first
 from volcano_py.controllers.term import Term
-from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.lease import Lease, own_identity
 from volcano_py.scheduler.probes import Web
 

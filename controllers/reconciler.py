@@ -17,12 +17,12 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
+from volcano_py.client.api import ApiError, Unreachable
 from volcano_py.controllers.acts import Act, Create, Delete, Patch, Plan, Say
 from volcano_py.controllers.carrier import Carrier, NotLeading
 from volcano_py.controllers.observed import Change
 from volcano_py.controllers.records import Identity
 from volcano_py.controllers.workqueue import WorkQueue
-from volcano_py.scheduler.cluster.api import ApiError, Unreachable
 
 __all__ = ["Controller", "Key", "Limits", "Reconciler"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from volcano_py.client.api import Api
 from volcano_py.controllers import keys
 from volcano_py.controllers.acts import Say
 from volcano_py.controllers.carrier import Carrier
@@ -22,7 +23,6 @@ from volcano_py.controllers.queue.reconcile import always_there
 from volcano_py.controllers.racing import end_of_first
 from volcano_py.controllers.reconciler import Reconciler
 from volcano_py.controllers.watching import Watch
-from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.events import Events, Reporter
 from volcano_py.scheduler.cluster.orders import Note, Subject
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import aiohttp
 import kopf
 
+from volcano_py.client.access import Access
+from volcano_py.client.api import RESOURCES
 from volcano_py.controllers.observed import KINDS
-from volcano_py.scheduler.cluster.access import Access
-from volcano_py.scheduler.cluster.api import RESOURCES
 
 __all__ = ["Watch"]
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import Api, Resource
+from volcano_py.client.api import Api, Resource
 from volcano_py.scheduler.cluster.fastpath import WireObject
 from volcano_py.scheduler.cluster.reflector import Change, Pace, Reflector
 from volcano_py.scheduler.cluster.wire import Garbage, Reader, Seen

@@ -19,7 +19,7 @@ from benchmarks.e2e import binds, latency, listing, start
 from benchmarks.e2e.measuring import NODES, at_once, create
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e import objects, programs
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
+from volcano_py.client.api import RESOURCES, Api, ApiError
 
 ROOT: Final = Path(__file__).parents[2]
 PARTS: Final[Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]] = {

@@ -17,7 +17,7 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.flags import free_ports
 from tests.e2e import objects
 from tests.e2e.components import Component
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, Resource
+from volcano_py.client.api import RESOURCES, Api, Resource
 
 PODS: Final = 5000
 GANG: Final = 50

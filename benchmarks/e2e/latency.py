@@ -15,7 +15,7 @@ from tests.controlplane.controlplane import ControlPlane
 from tests.controlplane.flags import free_ports
 from tests.e2e import objects
 from tests.e2e.components import Component
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 
 PODS: Final = 300
 POD: Final = RESOURCES["Pod"]

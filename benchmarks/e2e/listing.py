@@ -19,7 +19,7 @@ from benchmarks.e2e.copies import multiply, uid
 from benchmarks.e2e.measuring import create, peak_mib
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e import objects
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.feed import Feed
 
 PODS: Final = 100_000

@@ -11,7 +11,7 @@ import asyncio
 import sys
 import time
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 
 POD = RESOURCES["Pod"]
 

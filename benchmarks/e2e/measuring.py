@@ -15,7 +15,7 @@ import aiohttp
 from rich.progress import Progress
 
 from tests.e2e.components import Component
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_MIB: Final = os.sysconf("SC_PAGE_SIZE") / 2**20

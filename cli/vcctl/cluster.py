@@ -11,10 +11,10 @@ import msgspec
 import typer
 
 from volcano_py.cli.vcctl.flags import Flags
+from volcano_py.client.access import AccessError
+from volcano_py.client.api import Api, ApiError, Unreachable, retry_wait_s
+from volcano_py.client.resources import RESOURCES, Resource
 from volcano_py.crds.messages import did_you_mean
-from volcano_py.scheduler.cluster.access import AccessError
-from volcano_py.scheduler.cluster.api import Api, ApiError, Unreachable, retry_wait_s
-from volcano_py.scheduler.cluster.resources import RESOURCES, Resource
 
 Document = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from volcano_py.cli.vcctl.cluster import Cluster, Document
 from volcano_py.cli.vcctl.tables import age, say, span
+from volcano_py.client.api import ApiError
 from volcano_py.crds.times import parse_time_s
-from volcano_py.scheduler.cluster.api import ApiError
 
 _LEFT_OUT: Final = ("managedFields", "creationTimestamp", "name", "namespace", "generation", "selfLink")
 _WIDTH: Final = 14

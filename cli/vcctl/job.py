@@ -24,7 +24,7 @@ from volcano_py.cli.vcctl.flags import NAMESPACED, Flags, verb
 from volcano_py.cli.vcctl.queue_orders import amounts, queue_of
 from volcano_py.cli.vcctl.submitting import submit
 from volcano_py.cli.vcctl.tables import Column, age, say, show
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
 
 app = typer.Typer(cls=NearMissGroup, no_args_is_help=True, help="Jobs of batch.volcano.sh.")
 

@@ -9,10 +9,10 @@ from typing import Annotated, Final
 import typer
 
 from volcano_py.cli.vcctl.cluster import USAGE, Cluster, CommandError
+from volcano_py.client.api import ApiError
+from volcano_py.client.resources import RESOURCES
 from volcano_py.crds.arguments import ConfigError
 from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, SchedulerConfig, load_scheduler_config
-from volcano_py.scheduler.cluster.api import ApiError
-from volcano_py.scheduler.cluster.resources import RESOURCES
 from volcano_py.scheduler.framework.registry import known_actions, known_plugins
 
 NAMESPACE: Final = "volcano-system"

@@ -19,7 +19,7 @@ from volcano_py.cli.vcctl.flags import CONNECTION, Flags, Form, with_flags
 from volcano_py.cli.vcctl.live_config import SchedulerConf, scheduler_config
 from volcano_py.cli.vcctl.snapshot import NEEDED
 from volcano_py.cli.vcctl.tables import print_data
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
 from volcano_py.simulator.manifests import Manifest, Read, read_paths
 from volcano_py.simulator.planning import Report, plan_manifests

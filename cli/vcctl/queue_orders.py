@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from volcano_py.cli.vcctl.cluster import USAGE, Cluster, CommandError, Document
 from volcano_py.cli.vcctl.commands import QUEUE_NAMESPACE, order
 from volcano_py.cli.vcctl.tables import say
+from volcano_py.client.resources import RESOURCES
 from volcano_py.crds.messages import validation_messages
 from volcano_py.crds.objects import parse_object
-from volcano_py.scheduler.cluster.resources import RESOURCES
 
 ROOT, DEFAULT = "root", "default"
 ACTIONS: Final = {"open": "OpenQueue", "close": "CloseQueue"}

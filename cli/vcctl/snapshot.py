@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 
 from volcano_py.cli.vcctl.cluster import PAGE, Cluster, CommandError
 from volcano_py.cli.vcctl.live_config import Source, scheduler_config
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
+from volcano_py.client.resources import RESOURCES
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
-from volcano_py.scheduler.cluster.resources import RESOURCES
 from volcano_py.scheduler.cluster.wire import Reader
 from volcano_py.scheduler.decoding import decode_object, identity_of
 from volcano_py.scheduler.engine import CycleResult, Engine

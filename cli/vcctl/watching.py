@@ -8,8 +8,8 @@ from contextlib import aclosing
 from typing import Final
 
 from volcano_py.cli.vcctl.cluster import Cluster
-from volcano_py.scheduler.cluster.api import ApiError, Unreachable
-from volcano_py.scheduler.cluster.resources import RESOURCES
+from volcano_py.client.api import ApiError, Unreachable
+from volcano_py.client.resources import RESOURCES
 
 REDRAW_S: Final = 2.0
 """Least time between two pictures of a whole cluster, each of which reads all of it."""

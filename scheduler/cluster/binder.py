@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
+from volcano_py.client.api import RESOURCES, Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.bindings import JSON, PROTOBUF, json_binding, protobuf_binding
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, BindOrder, Trouble
 from volcano_py.scheduler.cluster.posts import Posts

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, retry_wait_s
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.client.api import RESOURCES, Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import Note, Subject
 from volcano_py.scheduler.model.kube.times import format_micro_time

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, retry_wait_s
+from volcano_py.client.api import RESOURCES, STRATEGIC, Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.binder import NOT_LEADER
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
 from volcano_py.scheduler.cluster.notices import marked, sentence, unmarked
 from volcano_py.scheduler.cluster.orders import (

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
+from volcano_py.client.resources import RESOURCES
 from volcano_py.scheduler.cluster.reflector import Change, KindStats, Pace, Reflector
-from volcano_py.scheduler.cluster.resources import RESOURCES
 from volcano_py.scheduler.cluster.wire import Reader
 
 __all__ = ["ENGINE_KINDS", "Change", "Feed", "FeedStats", "KindStats", "Pace"]

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.api import RESOURCES, Api
+from volcano_py.client.errors import ApiError
 from volcano_py.scheduler.cluster.orders import Subject
 
 __all__ = ["StatusPatch", "write_status"]

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.errors import ApiError
 
 Item = TypeVar("Item")
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import structlog
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
+from volcano_py.client.api import RESOURCES, Api, ApiError, Unreachable
 from volcano_py.scheduler.model.kube.times import format_micro_time
 
 __all__ = ["Lease", "own_identity"]

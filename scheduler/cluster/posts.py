@@ -2,7 +2,7 @@
 
 Of the CPU that binding a pod took here, two thirds were the HTTP client's. This one knows what the
 requests of ``binder.py`` need and no more: what takes a proxy, a redirect or new credentials goes the general
-way (``api.py``), and outcomes are the same as there.
+way (``client/api.py``), and outcomes are the same as there.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import asyncio
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from volcano_py.scheduler.cluster.access import AccessError
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import Unreachable, api_error
+from volcano_py.client.access import AccessError
+from volcano_py.client.api import Api
+from volcano_py.client.errors import Unreachable, api_error
 from volcano_py.scheduler.cluster.line import Answer, Line
 
 __all__ = ["Posts"]

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import MERGE, RESOURCES, STRATEGIC, Api, retry_wait_s
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.client.api import MERGE, RESOURCES, STRATEGIC, Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import Note, ProblemOrder, Subject
 from volcano_py.scheduler.cluster.sayings import Said

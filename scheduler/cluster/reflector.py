@@ -18,9 +18,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from volcano_py.scheduler.cluster.api import Api, retry_wait_s
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
-from volcano_py.scheduler.cluster.resources import Resource
+from volcano_py.client.api import Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
+from volcano_py.client.resources import Resource
 from volcano_py.scheduler.cluster.wire import Event, Garbage, Reader, Seen
 from volcano_py.scheduler.model.kube.errors import Problem
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, retry_wait_s
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.client.api import RESOURCES, STRATEGIC, Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.guarded import StatusPatch, write_status
 from volcano_py.scheduler.cluster.lane import Lane, Pace
 from volcano_py.scheduler.cluster.orders import GroupOrder, NominateOrder, QueueOrder, RefusalOrder, Subject

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import Api, retry_wait_s
+from volcano_py.client.api import Api, retry_wait_s
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.binder import NOT_LEADER, Binder, BindWork
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.lane import Lane
 from volcano_py.scheduler.cluster.orders import ClaimOrder
 from volcano_py.scheduler.model.storage import SELECTED_NODE

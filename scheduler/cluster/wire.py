@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from pydantic import ValidationError
 
+from volcano_py.client.errors import ApiError, status_error
+from volcano_py.client.resources import Resource
 from volcano_py.crds.messages import validation_messages
 from volcano_py.crds.objects import parse_object
-from volcano_py.scheduler.cluster.errors import ApiError, status_error
 from volcano_py.scheduler.cluster.fastpath import FAST, ListMeta, WireEvent, WireList, WireObject
-from volcano_py.scheduler.cluster.resources import Resource
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, not_text
 from volcano_py.scheduler.model.kube.objects import decode
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.binder import Binder, BindWork
 from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter
 from volcano_py.scheduler.cluster.evictor import Evictor

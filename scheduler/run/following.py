@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from volcano_py.client.api import Api
 from volcano_py.crds.schedulerconfig import SchedulerConfig
-from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS, Feed
 from volcano_py.scheduler.framework.registry import make_plugins
 

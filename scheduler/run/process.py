@@ -18,7 +18,7 @@ from typing import Final
 
 import structlog
 
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.feed import Feed
 from volcano_py.scheduler.cluster.lease import Lease, own_identity
 from volcano_py.scheduler.cluster.orders import Note, Subject

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from volcano_py.scheduler.cluster.api import RESOURCES, STRATEGIC, Api, ApiError, Unreachable
+from volcano_py.client.api import RESOURCES, STRATEGIC, Api, ApiError, Unreachable
 from volcano_py.simulator.kubelet import statuses
 from volcano_py.simulator.kubelet.podview import PodView, decode_pod
 from volcano_py.simulator.kubelet.script import Script, ScriptError, read_script

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
+from volcano_py.client.api import RESOURCES, Api, ApiError, Unreachable
 from volcano_py.scheduler.model.kube.times import format_micro_time
 
 NAMESPACE: Final = "kube-node-lease"

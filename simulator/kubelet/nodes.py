@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
+from volcano_py.client.api import RESOURCES, Api, ApiError
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.card_shorthand import node_cards
 from volcano_py.simulator.kubelet.statuses import HOST_IP

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.reflector import Change
 from volcano_py.simulator.following import Followed, follow
 from volcano_py.simulator.kubelet.kubelets import Kubelets

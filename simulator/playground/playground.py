@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
+from volcano_py.client.api import RESOURCES, Api, ApiError
 from volcano_py.simulator.kubelet.nodes import NodeShape
 from volcano_py.simulator.kubelet.play import PLAYING
 from volcano_py.simulator.playground import readiness

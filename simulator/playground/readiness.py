@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aiohttp
 
-from volcano_py.scheduler.cluster.api import AccessError, Api, ApiError, Unreachable
+from volcano_py.client.api import AccessError, Api, ApiError, Unreachable
 
 _ANSWER_S = 2.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Unreachable
+from volcano_py.client.api import RESOURCES, Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster.reflector import Change
 
 QUARANTINE_S: Final = 5.0

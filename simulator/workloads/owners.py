@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError, Resource, Unreachable
+from volcano_py.client.api import RESOURCES, Api, ApiError, Resource, Unreachable
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.workloads.plan import (
     Document,

@@ -10,8 +10,8 @@ import pytest
 from tests.apiserver.builders import config_map, pod, thing, thing_definition
 from tests.apiserver.cases_watch import events, maps, version_of
 from tests.apiserver.spaces import exists, new_namespace, state, until
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.api import Api
+from volcano_py.client.errors import ApiError
 from volcano_py.simulator.apiserver.bootstrap import our_definitions
 
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from tests.apiserver.builders import config_map, pod
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.api import Api
+from volcano_py.client.errors import ApiError
 
 Event = tuple[str, str]
 """Type and name."""

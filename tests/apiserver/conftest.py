@@ -14,7 +14,7 @@ from tests.apiserver.spaces import new_namespace
 from tests.controlplane.controlplane import ControlPlane
 from tests.e2e.programs import need
 from tests.e2e.servers import KINDS, make
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 
 Case = Callable[[Api, str], Awaitable[None]]
 

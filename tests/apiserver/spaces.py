@@ -8,8 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.api import Api
+from volcano_py.client.errors import ApiError
 
 WAIT_S = 30.0
 

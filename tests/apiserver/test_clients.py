@@ -16,7 +16,7 @@ from kubernetes.client.exceptions import ApiException
 from tests.apiserver.builders import pod
 from tests.apiserver.spaces import new_namespace
 from tests.e2e.servers import KINDS
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 
 OFFICIAL: Any = kubernetes
 """These parts of it have no types."""

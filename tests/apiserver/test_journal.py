@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.apiserver.test_store import document
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.simulator.apiserver import serving
 from volcano_py.simulator.apiserver.journal import DataDamagedError, DataInUseError, Journal, Snapshot
 from volcano_py.simulator.apiserver.serving import EmbeddedServer

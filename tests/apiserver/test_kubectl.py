@@ -12,7 +12,7 @@ import pytest
 from tests.apiserver.spaces import new_namespace
 from tests.e2e.programs import need
 from tests.e2e.servers import KINDS
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 
 Kubectl = Callable[..., str]
 

@@ -25,8 +25,8 @@ from tests.apiserver.objects_for_tables import OBJECTS
 from tests.apiserver.spaces import exists, new_namespace, until
 from tests.apiserver.test_schema_custom import FAULTS, GOOD
 from tests.e2e.servers import KINDS
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.api import Api
+from volcano_py.client.errors import ApiError
 from volcano_py.simulator.apiserver.schema.discovery import AGGREGATED
 from volcano_py.simulator.apiserver.schema.registry import Registry
 

@@ -18,8 +18,8 @@ import yaml
 from tests.apiserver.builders import config_map, pod
 from tests.apiserver.cases_watch import events, told
 from tests.e2e.servers import EmbeddedServer as Process
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable
+from volcano_py.client.api import Api
+from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.simulator.apiserver.serving import EmbeddedServer
 from volcano_py.simulator.apiserver.status import Document
 

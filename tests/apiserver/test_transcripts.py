@@ -11,7 +11,7 @@ import pytest
 from tests.apiserver.scripts import SCRIPTS
 from tests.apiserver.spaces import new_namespace
 from tests.apiserver.transcripts import play
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))

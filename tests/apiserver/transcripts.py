@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from tests.apiserver.spaces import exists, until
-from volcano_py.scheduler.cluster.api import Api
-from volcano_py.scheduler.cluster.errors import ApiError
+from volcano_py.client.api import Api
+from volcano_py.client.errors import ApiError
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from volcano_py.scheduler.cluster import api
+from volcano_py.client import api
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import jsonpatch
 import jsonpointer
 from aiohttp import web
 
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.simulator.apiserver.protobuf.reading import PROTOBUF, read_protobuf
 
 Document = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 from tests.cluster import fault_server as fs
 from tests.cluster.test_feed_faults import following
 from tests.cluster.waiting import until
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS, Change, Feed
 
 PODS, NODES, GROUPS = (RESOURCES[kind].path() for kind in ("Pod", "Node", "PodGroup"))

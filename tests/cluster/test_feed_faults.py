@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.cluster import fault_server as fs
 from tests.cluster.waiting import until
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.feed import Change, Feed, Pace
 
 PODS = RESOURCES["Pod"].path()

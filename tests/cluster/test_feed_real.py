@@ -15,8 +15,8 @@ import yaml
 
 from tests.cluster.waiting import until
 from tests.e2e.servers import KINDS, Server, make
+from volcano_py.client.api import RESOURCES, Api, ApiError
 from volcano_py.crds.objects import KINDS as CRD_KINDS
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
 from volcano_py.scheduler.cluster.feed import Change, Feed, Pace
 
 CRDS = Path(__file__).parents[2] / "crds" / "yaml"

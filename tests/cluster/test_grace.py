@@ -9,8 +9,8 @@ import pytest
 from tests.cluster.pod_server import PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import run
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster import grace
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.orders import BindOrder, GroupOrder, Note, RefusalOrder
 from volcano_py.scheduler.cluster.writer import Writer
 

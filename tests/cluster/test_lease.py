@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from volcano_py.scheduler.cluster.api import Api, ApiError, Unreachable
+from volcano_py.client.api import Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster.lease import Lease, own_identity
 
 

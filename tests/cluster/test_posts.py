@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.cluster.pod_server import PodServer
 from tests.cluster.waiting import until
 from tests.cluster.writing import run, submit
-from volcano_py.scheduler.cluster.api import Api, ApiError, Unreachable
+from volcano_py.client.api import Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster.bindings import json_binding, protobuf_binding
 from volcano_py.scheduler.cluster.line import Answer, AnswerReader
 from volcano_py.scheduler.cluster.orders import BindOrder

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from volcano_py.client.resources import RESOURCES
 from volcano_py.crds.podgroup import PodGroup
-from volcano_py.scheduler.cluster.resources import RESOURCES
 from volcano_py.scheduler.cluster.shared import Shared
 from volcano_py.scheduler.cluster.wire import Event, Garbage, Page, Reader
 from volcano_py.scheduler.model.kube.objects import Node, Pod, decode

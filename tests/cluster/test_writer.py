@@ -12,8 +12,8 @@ import pytest
 from tests.cluster.pod_server import Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import bind, evict, first, run, submit
-from volcano_py.scheduler.cluster import api as api_module
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client import api as api_module
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, EvictDone, EvictFailed
 from volcano_py.scheduler.cluster.writer import Writer
 

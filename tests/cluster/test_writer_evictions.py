@@ -12,8 +12,8 @@ import pytest
 from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, evict, first, run, submit
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster import evictor as evictor_module
-from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.notices import MARKS, due_eviction, marked
 from volcano_py.scheduler.cluster.orders import EvictDone, EvictFailed, EvictOrder, KeepOrder, Subject
 from volcano_py.scheduler.cluster.writer import Writer

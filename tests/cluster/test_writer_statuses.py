@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.pod_server import Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, bind, first, run, submit
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
 from volcano_py.scheduler.cluster.orders import (
     GroupOrder,

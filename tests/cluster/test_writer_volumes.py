@@ -10,8 +10,8 @@ import pytest
 from tests.cluster.pod_server import Document, Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import bind, first, run, submit
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster import volumes as volumes_module
-from volcano_py.scheduler.cluster.api import Api
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, ClaimOrder
 from volcano_py.scheduler.cluster.writer import Writer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.pod_server import Fault, PodServer
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.orders import BindOrder, EvictOrder, Order, Outcome
 from volcano_py.scheduler.cluster.writer import Writer, WriterSettings, always
 

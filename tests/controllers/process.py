@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tests.controllers.server import Event, Server
+from volcano_py.client.api import Api
 from volcano_py.controllers.acts import Say
 from volcano_py.controllers.carrier import Carrier
 from volcano_py.controllers.intake import Intake
@@ -17,7 +18,6 @@ from volcano_py.controllers.podgroup.controller import PodGroupController
 from volcano_py.controllers.queue.controller import QueueController
 from volcano_py.controllers.queue.reconcile import always_there
 from volcano_py.controllers.reconciler import Limits, Reconciler
-from volcano_py.scheduler.cluster.api import Api
 
 NAMES = ("volcano-py", "volcano")
 _QUICK = Limits(workers=3, in_flight=4, first_wait_s=0.001, longest_wait_s=0.004, refused_wait_s=0.002)

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from volcano_py.scheduler.cluster.api import RESOURCES, ApiError, Resource
+from volcano_py.client.api import RESOURCES, ApiError, Resource
 
 Document = dict[str, Any]
 Event = tuple[str, str, Document]  # kind, ADDED/MODIFIED/DELETED, the object

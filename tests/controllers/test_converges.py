@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.controllers.people import ACTIONS, COMMANDS, GROUP
 from tests.controllers.process import Process
 from tests.controllers.server import Event, Server
-from volcano_py.scheduler.cluster.api import ApiError, Unreachable
+from volcano_py.client.api import ApiError, Unreachable
 
 Step = tuple[str, int, int]
 

@@ -10,9 +10,9 @@ import pytest
 from tests.controllers.objects import pod_parts
 from tests.controllers.process import NAMES
 from tests.controllers.server import Server
+from volcano_py.client.api import Api
 from volcano_py.controllers.intake import Intake, pod_selector
 from volcano_py.controllers.observed import KINDS, Change, Observed
-from volcano_py.scheduler.cluster.api import Api
 
 
 def test_an_object_whose_end_no_watch_tells_of_is_found_gone() -> None:

@@ -12,10 +12,10 @@ import yaml
 from tests.controllers.objects import owner, pod_parts, workload_parts
 from tests.controllers.process import Process, settled
 from tests.controllers.server import Server, parsed
+from volcano_py.client.api import RESOURCES
 from volcano_py.controllers.acts import Create, Delete, Patch
 from volcano_py.controllers.observed import KINDS
 from volcano_py.controllers.records import Identity
-from volcano_py.scheduler.cluster.api import RESOURCES
 
 RIGHTS = Path(__file__).parents[2] / "deploy" / "rbac" / "controller.yaml"
 GROUP = "scheduling.k8s.io/group-name"

@@ -16,7 +16,7 @@ from tests.e2e.components import Component
 from tests.e2e.invariants import half_gangs, too_much
 from tests.e2e.live import Document, Live
 from tests.e2e.servers import Server
-from volcano_py.scheduler.cluster.api import RESOURCES, ApiError
+from volcano_py.client.api import RESOURCES, ApiError
 from volcano_py.simulator.kubelet.play import play
 
 CRDS: Final = Path(__file__).parents[2] / "crds" / "yaml"

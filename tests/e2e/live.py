@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from volcano_py.scheduler.cluster.api import RESOURCES, Api, ApiError
+from volcano_py.client.api import RESOURCES, Api, ApiError
 
 T = TypeVar("T")
 Document = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from aiohttp import ClientError, ClientTimeout, web
 
-from volcano_py.scheduler.cluster.access import Access
+from volcano_py.client.access import Access
 
 FAULTS = ("refused", "busy", "broken", "lost", "slow")
 _KEPT = ("Content-Type", "Retry-After")

@@ -13,7 +13,7 @@ import yaml
 from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
 from tests.e2e.servers import RealServer
-from volcano_py.scheduler.cluster.api import Api, ApiError
+from volcano_py.client.api import Api, ApiError
 from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
 from volcano_py.scheduler.cluster.orders import Note, Subject
 

@@ -13,11 +13,11 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
 from tests.e2e.rights import Account, MissingRight, Right, granted, live_without, repeats_an_event
 from tests.e2e.test_controllers import becomes, command, group_names, groups, replica_set
+from volcano_py.client.api import Api
 from volcano_py.controllers.acts import Create, Delete, Patch
 from volcano_py.controllers.carrier import Carrier
 from volcano_py.controllers.observed import Observed
 from volcano_py.controllers.records import Identity
-from volcano_py.scheduler.cluster.api import Api
 
 NAME = "volcano-py-controller"
 FILES = ("controller.yaml",)

@@ -12,9 +12,9 @@ import pytest
 from tests.cluster.waiting import until
 from tests.e2e import objects
 from tests.e2e.proxy import FlakyProxy, kubeconfig_for, port_of
+from volcano_py.client.api import RESOURCES, Api
 from volcano_py.controllers.operator import Operator
 from volcano_py.controllers.options import Options
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
 from volcano_py.simulator.apiserver.serving import EmbeddedServer
 
 GROUP, QUEUE, SPACE = RESOURCES["PodGroup"], RESOURCES["Queue"], RESOURCES["Namespace"]

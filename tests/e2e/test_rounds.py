@@ -14,7 +14,7 @@ from tests.e2e import refusals
 from tests.e2e.cluster import Cluster
 from tests.e2e.proxy import FlakyProxy, kubeconfig_for, port_of
 from tests.e2e.rounds import Rounds
-from volcano_py.scheduler.cluster.api import ApiError, Unreachable
+from volcano_py.client.api import ApiError, Unreachable
 
 SHORT, LONG = 6, 200
 CRASHES, MANY_CRASHES = 2, 25

@@ -16,7 +16,7 @@ from tests.e2e.components import Component
 from tests.e2e.definitions import PODGROUPS, replaced, shipped, with_status
 from tests.e2e.live import Document
 from tests.e2e.rights import Account, MissingRight, Right, granted, live_without, repeats_an_event
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.orders import QueueOrder
 from volcano_py.scheduler.cluster.writer import Writer
 

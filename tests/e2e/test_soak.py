@@ -22,7 +22,7 @@ from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
 from tests.e2e.live import Document
-from volcano_py.scheduler.cluster.api import RESOURCES, Api
+from volcano_py.client.api import RESOURCES, Api
 
 GANGS, MEMBERS = 25, 20
 EVENTS_A_POD = 5  # made, bound, running, ended, deleted

@@ -15,7 +15,7 @@ import yaml
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
-from volcano_py.scheduler.cluster.api import RESOURCES
+from volcano_py.client.api import RESOURCES
 from volcano_py.scheduler.run.replay import Note, Replayed, replay
 
 RBAC = Path(__file__).parents[2] / "deploy" / "rbac"

@@ -16,7 +16,7 @@ from tests.cluster.waiting import until
 from tests.cluster.writing import bind, first, run
 from tests.clusters import group, node, pod
 from tests.run.lives import change_of
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.feed import Change, Feed
 from volcano_py.scheduler.cluster.orders import GroupOrder, RefusalOrder
 from volcano_py.scheduler.cluster.writer import Writer

@@ -11,7 +11,7 @@ from tests.cluster.pod_server import Fault, PodServer
 from volcano_py.cli.vcctl.cluster import Cluster
 from volcano_py.cli.vcctl.flags import Flags
 from volcano_py.cli.vcctl.watching import changes
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
 
 
 def test_who_may_not_watch_is_told_so(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.live import Live
 from tests.e2e.servers import make
-from volcano_py.scheduler.cluster.api import RESOURCES
+from volcano_py.client.api import RESOURCES
 from volcano_py.simulator.kubelet.nodes import SELECTOR
 from volcano_py.simulator.kubelet.play import play
 from volcano_py.simulator.workloads.keeping import keep_workloads

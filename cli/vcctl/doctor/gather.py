@@ -13,7 +13,7 @@ from volcano_py.cli.vcctl.doctor.finding import Document, Evidence
 from volcano_py.cli.vcctl.doctor.rights import denied_rights
 from volcano_py.cli.vcctl.live_config import scheduler_config
 from volcano_py.cli.vcctl.snapshot import as_listed, fed
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
 
 MORE_KINDS: Final = ("CustomResourceDefinition", "Lease", "DaemonSet")

@@ -13,7 +13,7 @@ import yaml
 import volcano_py.deploy
 from volcano_py.cli.vcctl.cluster import Cluster, Document
 from volcano_py.cli.vcctl.doctor.finding import Denied
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
 
 SHIPPED: Final = Path(next(iter(volcano_py.deploy.__path__))) / "rbac"
 REVIEW: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -15,9 +15,9 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.cli.vcctl.cluster import PAGE, Cluster
+from volcano_py.client.api import ApiError
+from volcano_py.client.resources import RESOURCES
 from volcano_py.crds.times import parse_duration_s
-from volcano_py.scheduler.cluster.api import ApiError
-from volcano_py.scheduler.cluster.resources import RESOURCES
 from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.tasks import Status
 

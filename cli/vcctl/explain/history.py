@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from volcano_py.cli.vcctl.cluster import Cluster, Document
 from volcano_py.cli.vcctl.describe import event_age, event_time
-from volcano_py.scheduler.cluster.api import ApiError
+from volcano_py.client.api import ApiError
 
 EVICTED_FOR = "volcano-py.io/evicted-for"
 RULE = "volcano-py.io/evicted-by-rule"

@@ -20,8 +20,8 @@ import yaml
 
 from tests.cluster import fault_server as fs
 from tests.cluster.waiting import until
-from volcano_py.scheduler.cluster import access
-from volcano_py.scheduler.cluster.api import (
+from volcano_py.client import access
+from volcano_py.client.api import (
     RESOURCES,
     AccessError,
     Api,

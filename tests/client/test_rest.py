@@ -11,7 +11,7 @@ import yaml
 from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
 
-from volcano_py.scheduler.cluster.api import Api
+from volcano_py.client.api import Api
 
 LINES = 24
 

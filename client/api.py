@@ -20,9 +20,9 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
-from volcano_py.scheduler.cluster.access import Access, AccessError
-from volcano_py.scheduler.cluster.errors import ApiError, Unreachable, api_error
-from volcano_py.scheduler.cluster.resources import RESOURCES, Resource
+from volcano_py.client.access import Access, AccessError
+from volcano_py.client.errors import ApiError, Unreachable, api_error
+from volcano_py.client.resources import RESOURCES, Resource
 
 __all__ = [
     "MERGE",
