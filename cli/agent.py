@@ -13,6 +13,7 @@ import typer
 
 from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
 from volcano_py.cli.option_groups import grouped
+from volcano_py.client.api import AccessError, Api
 from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.shim.agent.agent import Agent, Options, Paces
@@ -22,7 +23,6 @@ from volcano_py.shim.agent.install import InstallError
 from volcano_py.shim.agent.keeper import Watch
 from volcano_py.shim.agent.policy import Answer, Freezing, Overuse, Policy, Sharing, Yielding
 from volcano_py.shim.agent.publish import Cut
-from volcano_py.shim.agent.server import NoServer, Server
 
 _PACES: Final = Paces()
 _WATCH: Final = Watch()
@@ -178,12 +178,12 @@ def agent(
         asyncio.run(_run(options, address("--listen-address", listen_address)))
     except CgroupError as error:
         fail(f"{error}. Without cgroups: --no-keep, and only the library holds containers to their slices")
-    except (NoServer, InstallError, OSError) as error:
+    except (AccessError, InstallError, OSError) as error:
         fail(str(error))
 
 
 async def _run(options: Options, listening: Address | None) -> None:
-    async with await Server.connect(options.kubeconfig) as server:
+    async with await Api.connect(options.kubeconfig, agent="volcano-py-agent") as server:
         running = Agent(options, server)
         web = Web(alive=lambda: "", ready=running.ready, metrics=running.metrics)
         await web.start(listening)

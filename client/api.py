@@ -33,6 +33,7 @@ __all__ = [
     "ApiError",
     "Resource",
     "Unreachable",
+    "asked_wait_s",
     "retry_wait_s",
 ]
 
@@ -163,24 +164,31 @@ class Api:
 
     async def get(self, path: str, **query: str) -> Any:
         """The object or list at *path*. Raises as :meth:`call`."""
-        return _decode(await self.call("GET", path, query=query))
+        return self._decoded(await self.call("GET", path, query=query), f"GET {path}")
 
     async def post(self, path: str, body: Any, **query: str) -> Any:
         """Create *body* at *path*; what the server made of it. Raises as :meth:`call`."""
-        return _decode(await self.call("POST", path, query=query, body=body))
+        return self._decoded(await self.call("POST", path, query=query, body=body), f"POST {path}")
 
     async def put(self, path: str, body: Any, **query: str) -> Any:
         """Replace the object at *path*. Raises as :meth:`call`."""
-        return _decode(await self.call("PUT", path, query=query, body=body))
+        return self._decoded(await self.call("PUT", path, query=query, body=body), f"PUT {path}")
 
     async def delete(self, path: str, body: Any = None, **query: str) -> Any:
         """Delete what is at *path*; *body* may hold ``DeleteOptions``. Raises as :meth:`call`."""
-        return _decode(await self.call("DELETE", path, query=query, body=body))
+        return self._decoded(await self.call("DELETE", path, query=query, body=body), f"DELETE {path}")
 
     async def patch(self, path: str, body: Any, *, kind: PatchKind = "merge", **query: str) -> Any:
         """Change the object at *path*; ``apply`` needs ``fieldManager``. Raises as :meth:`call`."""
         answer = await self.call("PATCH", path, query=query, body=body, content_type=_PATCH_TYPES[kind])
-        return _decode(answer)
+        return self._decoded(answer, f"PATCH {path}")
+
+    def _decoded(self, answer: bytes, request: str) -> Any:
+        """*answer* as JSON. What is none came from something in between, and nobody knows what was done."""
+        try:
+            return _decode(answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unreachable(f"{self.server}: {request}: the answer is no JSON: {error}") from error
 
     async def lines(
         self, path: str, query: Mapping[str, str], *, idle_timeout_s: float | None
@@ -346,8 +354,12 @@ async def _rest(answer: aiohttp.ClientResponse, seconds: float) -> None:
 def retry_wait_s(attempt: int, error: Exception | None = None) -> float:
     """Seconds to wait after try number *attempt*: exponential, full jitter, beyond what the server asks."""
     span = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(attempt - 1, 16))
-    asked = min(_LONGEST_ASKED_WAIT_S, getattr(error, "retry_after_s", None) or 0.0)
-    return asked + random.uniform(0.0, span)
+    return asked_wait_s(error) + random.uniform(0.0, span)
+
+
+def asked_wait_s(error: Exception | None) -> float:
+    """Seconds that the server asks to wait before the next try, as far as that is honoured."""
+    return min(_LONGEST_ASKED_WAIT_S, getattr(error, "retry_after_s", None) or 0.0)
 
 
 def _hang_up(answer: aiohttp.ClientResponse) -> None:

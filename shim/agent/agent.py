@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import structlog
 
+from volcano_py.client.api import Api, ApiError, Unreachable
 from volcano_py.crds.cards import names
 from volcano_py.crds.cards.register import CORDON
 from volcano_py.shim.agent.answers import Host, grant, write_cdi
@@ -42,7 +43,6 @@ from volcano_py.shim.agent.publish import (
     published,
     reports,
 )
-from volcano_py.shim.agent.server import Server, ServerError
 from volcano_py.shim.agent.slices import Slices
 from volcano_py.shim.agent.tenants import Tenant, tenants_of
 from volcano_py.shim.agent.truth import event
@@ -121,7 +121,7 @@ class Agent:
     def __init__(
         self,
         options: Options,
-        server: Server,
+        server: Api,
         driver: Driver | None = None,
         cutter: MigDriver | None = None,
     ) -> None:
@@ -357,7 +357,7 @@ class Agent:
         path = f"/api/v1/namespaces/{pod.metadata.namespace}/events"
         try:
             await self._server.post(path, event(pod, self._options.node, reason, note, now))
-        except ServerError as error:
+        except (ApiError, Unreachable) as error:
             self._log.warning("an event was not written", error=str(error))
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 import structlog
 
+from volcano_py.client.api import Api, ApiError, Unreachable
 from volcano_py.shim.agent.answers import answer
 from volcano_py.shim.agent.books import overfull
 from volcano_py.shim.agent.follow import Follower
@@ -35,7 +36,6 @@ from volcano_py.shim.agent.kubelet import KubeletError, read_ledger
 from volcano_py.shim.agent.nvml import DriverError
 from volcano_py.shim.agent.pods import Claim, Pod, RecordError
 from volcano_py.shim.agent.region import create
-from volcano_py.shim.agent.server import Server, ServerError
 from volcano_py.shim.agent.settling import Records
 from volcano_py.shim.agent.slices import Owner, Slices
 from volcano_py.shim.agent.view import Sources, View, look
@@ -76,7 +76,7 @@ class Desk:
     def __init__(
         self,
         sources: Sources,
-        server: Server,
+        server: Api,
         pods: Follower[Pod],
         slices: Slices,
         machine: Callable[[], Machine],
@@ -141,7 +141,7 @@ class Desk:
             return await look(self._sources, self._pods)
         except KubeletError as error:
             raise Denied(str(error)) from error
-        except ServerError as error:
+        except (ApiError, Unreachable) as error:
             raise Unread(str(error)) from error
 
     def _supposed(
@@ -246,7 +246,7 @@ class Desk:
             )
         try:
             return await self._records.carry_out(view, rewrites)
-        except ServerError as error:
+        except (ApiError, Unreachable) as error:
             raise Denied(f"the record of pod {pod.key} can't be made true: {error}", pod) from error
 
     def _start(self, view: View, pod: Pod, owner: Owner, claim: Claim) -> None:

@@ -11,8 +11,9 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 import structlog
 
+from volcano_py.client.api import Api, ApiError, Unreachable, asked_wait_s
+from volcano_py.client.errors import status_error
 from volcano_py.shim.agent.pods import Node, Pod
-from volcano_py.shim.agent.server import Refused, Server, ServerError
 
 T = TypeVar("T", Pod, Node)
 
@@ -22,7 +23,6 @@ _SILENCE_S: Final = 150.0
 _SHORTEST_S: Final = 1.0
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 15.0
-_GONE: Final = 410
 
 
 class _Listed(msgspec.Struct):
@@ -55,7 +55,7 @@ class Follower(Generic[T]):
     """
 
     def __init__(
-        self, server: Server, path: str, selector: str, kind: type[T], changed: Callable[[], None]
+        self, server: Api, path: str, selector: str, kind: type[T], changed: Callable[[], None]
     ) -> None:
         self._server, self._path, self._selector, self._changed = server, path, selector, changed
         self._kind: type[T] = kind
@@ -74,10 +74,10 @@ class Follower(Generic[T]):
                 self._changed()
                 wait_s = _FIRST_WAIT_S
                 await self._watch(version)
-            except (ServerError, msgspec.DecodeError) as error:
-                if not (isinstance(error, Refused) and error.status == _GONE):
+            except (ApiError, Unreachable, msgspec.DecodeError) as error:
+                if not (isinstance(error, ApiError) and error.is_gone):
                     self._log.warning("not followed for now", error=str(error))
-                await asyncio.sleep(wait_s)
+                await asyncio.sleep(max(wait_s, asked_wait_s(error)))
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def upsert(self, document: Any) -> None:
@@ -91,18 +91,24 @@ class Follower(Generic[T]):
             self.objects[item.metadata.uid] = item
 
     async def fetch(self) -> dict[str, T]:
-        """What the server holds now, which may be ahead of what was followed. Raises ``ServerError``."""
+        """What the server holds now, which may be ahead of what was followed.
+
+        Raises ``ApiError`` and ``Unreachable``.
+        """
         objects, _ = await self._list()
         return objects
 
     async def _list(self) -> tuple[dict[str, T], str]:
-        answer = await self._server.read(self._path, {"fieldSelector": self._selector})
+        answer = await self._server.call("GET", self._path, query={"fieldSelector": self._selector})
         listed = msgspec.json.decode(answer, type=_Listed)
         found = [item for raw in listed.items if (item := self.read(raw)) is not None]
         return {item.metadata.uid: item for item in found}, str(listed.metadata.get("resourceVersion", ""))
 
     async def _watch(self, version: str) -> None:
-        """Take changes since *version* until the watch ends, and watch on; raises ``ServerError``."""
+        """Take changes since *version* until the watch ends, and watch on.
+
+        Raises ``ApiError`` and ``Unreachable``.
+        """
         while True:
             query = {
                 "watch": "1",
@@ -112,7 +118,8 @@ class Follower(Generic[T]):
                 "timeoutSeconds": str(_WATCH_S),
             }
             begun = time.monotonic()
-            async with aclosing(self._server.lines(self._path, query, _SILENCE_S)) as lines:
+            watch = self._server.lines(self._path, query, idle_timeout_s=_SILENCE_S)
+            async with aclosing(watch) as lines:
                 async for line in lines:
                     version = self._take(line) or version
             # A server that ends each watch at once is not asked in a circle.
@@ -121,8 +128,7 @@ class Follower(Generic[T]):
     def _take(self, line: bytes) -> str:
         event = msgspec.json.decode(line, type=_Line)
         if event.type == "ERROR":
-            status = msgspec.json.decode(event.object)
-            raise Refused(int(status.get("code", 500)), str(status.get("message", "the watch broke")))
+            raise status_error(msgspec.json.decode(event.object, type=dict), 500, line, f"watch {self._path}")
         if event.type == "BOOKMARK":
             return str(msgspec.json.decode(event.object)["metadata"]["resourceVersion"])
         item = self.read(event.object)

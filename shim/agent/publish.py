@@ -14,6 +14,7 @@ from typing import Final
 
 import structlog
 
+from volcano_py.client.api import Api, ApiError, Unreachable, asked_wait_s
 from volcano_py.crds.cards.errors import WireError
 from volcano_py.crds.cards.register import (
     HAMI_REGISTER,
@@ -26,7 +27,6 @@ from volcano_py.crds.cards.register import (
 )
 from volcano_py.crds.cards.scores import SCORES, Scores, encode_scores
 from volcano_py.shim.agent.nvml import Card
-from volcano_py.shim.agent.server import Server, ServerError
 
 RECOVERED: Final = "volcano-py.io/recovered-cards"
 """A person writes identities of cards here that are well again; we remove it."""
@@ -130,7 +130,7 @@ class Publisher:
 
     def __init__(
         self,
-        server: Server,
+        server: Api,
         node: str,
         notes: Callable[[], Mapping[str, str] | None],
         wanted: Callable[[], Mapping[str, str | None] | None],
@@ -167,11 +167,11 @@ class Publisher:
                 self.writes += 1
                 wait_s = _PAUSE_S
                 self._log.info("published", annotations=sorted(difference))
-            except ServerError as error:
+            except (ApiError, Unreachable) as error:
                 self.failures += 1
                 self._log.warning("not published", error=str(error))
                 self._changed.set()
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                wait_s = max(min(2 * wait_s, _LONGEST_WAIT_S), asked_wait_s(error))
             await asyncio.sleep(wait_s)
 
 

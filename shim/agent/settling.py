@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
+from volcano_py.client.api import Api, ApiError, Unreachable
 from volcano_py.shim.agent.exchange import Rewrite
 from volcano_py.shim.agent.follow import Follower
 from volcano_py.shim.agent.handing import Machine, is_cut
 from volcano_py.shim.agent.instances import Instance
 from volcano_py.shim.agent.locks import release, released
 from volcano_py.shim.agent.pods import Pod
-from volcano_py.shim.agent.server import JSON_PATCH, Server, ServerError
 from volcano_py.shim.agent.slices import Slices
 from volcano_py.shim.agent.truth import carry_out, mark
 from volcano_py.shim.agent.view import View
@@ -33,7 +33,7 @@ class Records:
     def __init__(
         self,
         node: str,
-        server: Server,
+        server: Api,
         pods: Follower[Pod],
         slices: Slices,
         machine: Callable[[], Machine],
@@ -54,12 +54,15 @@ class Records:
                 continue
             try:
                 view = await self.carry_out(view, rewrites)
-            except ServerError as error:
+            except (ApiError, Unreachable) as error:
                 self._log.warning("a record is not made true for now", pod=who.pod.key, error=str(error))
         return view
 
     async def carry_out(self, view: View, rewrites: Sequence[Rewrite]) -> View:
-        """Write *rewrites*; the view after them. Raises ``ServerError`` where one was not written."""
+        """Write *rewrites*; the view after them.
+
+        Raises ``ApiError`` and ``Unreachable`` where one was not written.
+        """
         if rewrites:
             served = view.served(rewrites[-1].placed)
             async for written in carry_out(self._server, rewrites, served):
@@ -77,7 +80,7 @@ class Records:
                 served.append(placed.pod)
             try:
                 written = await mark(self._server, placed, held, self._made_for(placed.pod))
-            except ServerError as error:
+            except (ApiError, Unreachable) as error:
                 self._log.warning("not marked for now", pod=placed.pod.key, error=str(error))
                 continue
             if written is not None:
@@ -94,7 +97,7 @@ class Records:
         """Release *locks* of schedulers that wait for us."""
         if locks:
             try:
-                await self._server.patch(f"/api/v1/nodes/{self._node}", release(locks), JSON_PATCH)
+                await self._server.patch(f"/api/v1/nodes/{self._node}", release(locks), kind="json")
                 self._log.info("released", locks=sorted(locks))
-            except ServerError as error:
+            except (ApiError, Unreachable) as error:
                 self._log.warning("not released for now", locks=sorted(locks), error=str(error))

@@ -6,12 +6,12 @@ import secrets
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Final
 
+from volcano_py.client.api import Api
 from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.shim.agent.exchange import Rewrite
 from volcano_py.shim.agent.identify import Placed
 from volcano_py.shim.agent.instances import Instance, with_identities
 from volcano_py.shim.agent.pods import Pod, Record, marks
-from volcano_py.shim.agent.server import JSON_PATCH, Server
 
 _EVENTS: Final = "volcano-py-agent"
 _LONGEST_NOTE: Final = 1000
@@ -22,7 +22,7 @@ def pod_path(pod: Pod) -> str:
     return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
-async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterable[str]) -> AsyncIterator[Any]:
+async def carry_out(server: Api, rewrites: Sequence[Rewrite], served: Iterable[str]) -> AsyncIterator[Any]:
     """Write *rewrites*, one after the other; each only if the pod still has the record it is made from.
 
     Args:
@@ -34,17 +34,17 @@ async def carry_out(server: Server, rewrites: Sequence[Rewrite], served: Iterabl
         each pod as it is then.
 
     Raises:
-        ServerError: one was not written; those before it were.
+        ApiError, Unreachable: one was not written; those before it were.
     """
     for at, each in enumerate(rewrites):
         done = served if at == len(rewrites) - 1 else ()
-        yield await server.patch(pod_path(each.placed.pod), _patch(each, done), JSON_PATCH)
+        yield await server.patch(pod_path(each.placed.pod), _patch(each, done), kind="json")
 
 
-async def mark(server: Server, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()) -> Any:
+async def mark(server: Api, placed: Placed, served: Iterable[str], made: Sequence[Instance] = ()) -> Any:
     """Say on the pod which containers have their cards, and its instances; the pod then, None if it said so.
 
-    Raises ``ServerError``.
+    Raises ``ApiError`` and ``Unreachable``.
     """
     notes = placed.pod.metadata.annotations
     wanted = marks(placed.record, notes, served)

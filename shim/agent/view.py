@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from volcano_py.client.api import ApiError, Unreachable
 from volcano_py.shim.agent.books import Room
 from volcano_py.shim.agent.exchange import Rewrite, settle
 from volcano_py.shim.agent.follow import Follower
 from volcano_py.shim.agent.identify import Placed, Waiting, cards_of, ids_of, waiting, wanted_cards
 from volcano_py.shim.agent.kubelet import Ledger, read_ledger
 from volcano_py.shim.agent.pods import Pod, RecordError, record_of
-from volcano_py.shim.agent.server import ServerError
 from volcano_py.shim.agent.slices import Owner
 
 
@@ -103,7 +103,7 @@ class View:
 async def look(sources: Sources, pods: Follower[Pod]) -> View:
     """The view of now; the API server is asked where the kubelet knows of pods that we don't.
 
-    Raises ``KubeletError``, and ``ServerError`` where the pods were never read.
+    Raises ``KubeletError``, and ``ApiError`` and ``Unreachable`` where the pods were never read.
     """
     ledger = await read_ledger(sources.pod_resources, sources.plugins)
     objects = pods.objects
@@ -111,7 +111,7 @@ async def look(sources: Sources, pods: Follower[Pod]) -> View:
     if ledger.pods() - known or not pods.synced.is_set():
         try:
             objects = await pods.fetch()
-        except ServerError:
+        except (ApiError, Unreachable):
             if not pods.synced.is_set():
                 raise
     return view_of(sources, ledger, objects.values())

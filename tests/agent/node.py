@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from tests.agent.driver import PretendCutter, PretendDriver, card
 from tests.agent.kubelet import Admitted, Kubelet
+from volcano_py.client.api import Api
 from volcano_py.crds.cards import records
 from volcano_py.crds.cards.records import Keys, Part
 from volcano_py.shim.agent.agent import Agent, Options, Paces
 from volcano_py.shim.agent.nvml import Card
 from volcano_py.shim.agent.region import Region, read
-from volcano_py.shim.agent.server import Server
 from volcano_py.shim.agent.slices import OWNER
 from volcano_py.simulator.apiserver.serving import EmbeddedServer
 
@@ -40,7 +40,7 @@ class NodeUnderTest:
         agent: the one that runs.
     """
 
-    def __init__(self, api: Server, kubelet: Kubelet, driver: PretendDriver, options: Options) -> None:
+    def __init__(self, api: Api, kubelet: Kubelet, driver: PretendDriver, options: Options) -> None:
         self.api, self.kubelet, self.driver, self.options = api, kubelet, driver, options
         self.cutter = PretendCutter()
         self.agent: Agent
@@ -129,10 +129,7 @@ class NodeUnderTest:
 
     async def delete(self, name: str) -> None:
         """Delete a pod, at once."""
-        async with self.api._answer(
-            "DELETE", f"{PODS}/{name}", {}, b'{"gracePeriodSeconds":0}', "application/json", 30
-        ) as answer:
-            await answer.read()
+        await self.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
 
     async def run(self, pod: Document, name: str = "main") -> Admitted:
         """The pod is admitted and its container *name* starts."""
@@ -184,7 +181,7 @@ async def node(
     with tempfile.TemporaryDirectory(prefix="vpy-") as short:
         async with EmbeddedServer(crds=False) as apiserver:
             apiserver.write_kubeconfig(config)
-            async with await Server.connect(str(config)) as api:
+            async with await Api.connect(str(config)) as api:
                 await api.post(
                     "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
                 )

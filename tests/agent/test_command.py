@@ -21,8 +21,8 @@ from tests.agent.kubelet import Kubelet
 from tests.agent.node import GPU, NODE, VGPU, until
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver, card_uuid
+from volcano_py.client.api import Api
 from volcano_py.crds.cards.register import HAMI_REGISTER, decode_hami
-from volcano_py.shim.agent.server import Server
 from volcano_py.shim.agent.wire import services
 from volcano_py.simulator.apiserver.serving import EmbeddedServer
 
@@ -34,14 +34,14 @@ def test_it_finds_the_cards_serves_them_and_ends_when_asked(tmp_path: Path) -> N
     async def case() -> None:
         async with EmbeddedServer(crds=False) as apiserver:
             apiserver.write_kubeconfig(tmp_path / "config")
-            async with await Server.connect(str(tmp_path / "config")) as api:
+            async with await Api.connect(str(tmp_path / "config")) as api:
                 await api.post(
                     "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
                 )
                 with tempfile.TemporaryDirectory(prefix="vpy-") as short:
                     await serves(api, Kubelet(Path(short)))
 
-    async def serves(api: Server, kubelet: Kubelet) -> None:
+    async def serves(api: Api, kubelet: Kubelet) -> None:
         await kubelet.start()
         cards = [Card(memory_mib=8192), Card(memory_mib=4096)]
         with Driver.create(tmp_path / "state", cards) as state, agent(tmp_path, kubelet, state) as process:
@@ -74,7 +74,7 @@ def test_probes_and_metrics(tmp_path: Path) -> None:
     async def case() -> None:
         async with EmbeddedServer(crds=False) as apiserver:
             apiserver.write_kubeconfig(tmp_path / "config")
-            async with await Server.connect(str(tmp_path / "config")) as api:
+            async with await Api.connect(str(tmp_path / "config")) as api:
                 await api.post(
                     "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
                 )
@@ -107,7 +107,7 @@ def test_probes_and_metrics(tmp_path: Path) -> None:
         (["--library", "/nowhere/libvgpu.so"], "the library /nowhere/libvgpu.so can't be put below"),
         (["--cgroup-dir", "/nowhere"], "Without cgroups: --no-keep"),
         (["--split", "0"], "--split"),
-        (["--kubeconfig", "/nowhere/config"], "no API server by kubeconfig /nowhere/config"),
+        (["--kubeconfig", "/nowhere/config"], "there is no kubeconfig at --kubeconfig /nowhere/config"),
     ],
 )
 def test_what_cannot_be_carried_out_ends_the_start(tmp_path: Path, options: list[str], says: str) -> None:

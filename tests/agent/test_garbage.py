@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agent.node import GPU, VGPU, container, node, part
+from volcano_py.client.api import Api
 from volcano_py.crds.cards import records
 from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.crds.cards.register import HAMI_REGISTER
@@ -20,7 +21,6 @@ from volcano_py.shim.agent.instances import wishes, with_identities
 from volcano_py.shim.agent.kubelet import read_checkpoint
 from volcano_py.shim.agent.pods import Container, Metadata, Pod, PodSpec, RecordError, Resources, record_of
 from volcano_py.shim.agent.publish import published
-from volcano_py.shim.agent.server import Server
 from volcano_py.shim.agent.slices import read_owner
 
 WORDS = st.text(alphabet='GPU-0123456789,:;[]{}"xyz \x00é', max_size=60)
@@ -78,7 +78,7 @@ def test_what_a_node_published_is_read_or_nothing(text: str) -> None:
 
 
 def test_an_object_that_cannot_be_read_hides_no_other() -> None:
-    follower = Follower(Server.__new__(Server), "/api/v1/pods", "", Pod, lambda: None)
+    follower = Follower(Api.__new__(Api), "/api/v1/pods", "", Pod, lambda: None)
     good: dict[str, Any] = {"metadata": {"name": "good", "uid": "1"}}
     assert follower.read(json.dumps({**good, "spec": {"containers": "none"}}).encode()) is None
     found = follower.read(json.dumps(good).encode())

@@ -13,8 +13,8 @@ import pytest
 
 from tests.agent.kubelet import StartError
 from tests.agent.node import FAST, GPU, VGPU, NodeUnderTest, node, part
+from volcano_py.client.api import Unreachable
 from volcano_py.crds.cards import records
-from volcano_py.shim.agent.server import Unreachable
 
 MIB = 1 << 20
 IMPATIENT = replace(FAST, server=0.1)
@@ -60,10 +60,10 @@ def outage(n1: NodeUnderTest) -> Iterator[None]:
         raise Unreachable("the server is away")
 
     real = n1.api
-    for name in ("read", "get", "post", "patch"):
+    for name in ("call", "get", "post", "patch"):
         setattr(real, name, away)
     try:
         yield
     finally:
-        for name in ("read", "get", "post", "patch"):
+        for name in ("call", "get", "post", "patch"):
             delattr(real, name)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.agent.driver import card
 from tests.agent.node import NODE, NodeUnderTest, node, until
+from volcano_py.client.api import ApiError
 from volcano_py.crds.cards.register import (
     CORDON,
     HAMI_REGISTER,
@@ -19,7 +20,6 @@ from volcano_py.crds.cards.register import (
 from volcano_py.crds.cards.scores import SCORES, decode_scores
 from volcano_py.shim.agent.nvml import Card
 from volcano_py.shim.agent.publish import Cut, reports
-from volcano_py.shim.agent.server import MERGE, Refused
 
 TOLD = (HAMI_REGISTER, VOLCANO_REGISTER, SCORES)
 
@@ -94,12 +94,12 @@ def test_a_write_that_fails_is_tried_again(tmp_path: Path) -> None:
             refused = 0
             write = n1.api.patch
 
-            async def fails(path: str, body: Any, kind: str = MERGE) -> Any:
+            async def fails(path: str, body: Any, **options: Any) -> Any:
                 nonlocal refused
                 if path.endswith(NODE) and refused < 2:
                     refused += 1
-                    raise Refused(500, "no")
-                return await write(path, body, kind)
+                    raise ApiError(500, "InternalError", "no")
+                return await write(path, body, **options)
 
             n1.api.patch = fails  # type: ignore[method-assign]
             await n1.start()

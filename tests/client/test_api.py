@@ -170,6 +170,19 @@ def test_an_answer_that_takes_too_long_is_unreachable(tmp_path: Path) -> None:
     with_api(tmp_path, body)
 
 
+def test_an_answer_that_is_no_json_is_unreachable(tmp_path: Path) -> None:
+    """A gateway's page with status 200: whoever tries again after no answer tries again after that."""
+
+    async def body(server: fs.FaultServer, api: Api) -> None:
+        for text in ("<html>gateway</html>", "", '{"kind": "Li'):
+            server.faults.append(fs.Noise(text))
+            with pytest.raises(Unreachable, match=f"GET {PODS}: the answer is no JSON"):
+                await api.get(PODS)
+        assert (await api.get(PODS))["items"] == []
+
+    with_api(tmp_path, body)
+
+
 def watch(api: Api, idle_s: float, seconds: str = "60") -> Any:
     query = {"watch": "1", "resourceVersion": "0", "timeoutSeconds": seconds}
     return aclosing(api.lines(PODS, query, idle_timeout_s=idle_s))

@@ -56,6 +56,7 @@ FORBIDDEN = [
     ("clients", "scheduler/cluster/feed.py", "from kubernetes import client"),
     ("clients", "controllers/queue.py", "import kopf"),
     ("clients", "cli/main.py", "import kubernetes"),
+    ("clients", "shim/agent.py", "from kubernetes.aio import client"),
     ("pure", "plugins/gang.py", "from kubernetes import client"),
     ("pure", "scheduler/framework/session.py", "import kopf"),
     ("pure", "actions/allocate.py", "import time"),
