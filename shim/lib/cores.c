@@ -71,12 +71,12 @@ static void add_pid(uint32_t *pids, uint32_t *count, uint32_t pid) {
 }
 
 /* The pids of the container as NVML names them. Returns false if one isn't known. */
-static bool own_pids(uint32_t *pids, uint32_t room, uint32_t *count) {
+static bool own_pids(uint32_t pids[REGION_SLOTS], uint32_t *count) {
 	uint32_t high = atomic_load(&slice.region->control.slots_high);
 	high = high > REGION_SLOTS ? REGION_SLOTS : high;
 	bool complete = true;
 	*count = 0;
-	for (uint32_t i = 0; i < high && *count < room; i++) {
+	for (uint32_t i = 0; i < high; i++) {
 		const struct region_slot *slot = &slice.region->slots[i];
 		const uint32_t pid = atomic_load(&slot->host_pid);
 		if (pid != 0) {
@@ -151,14 +151,14 @@ static uint64_t busy_ns(struct region_card *card, const struct nvml_busy *busy) 
 static void measure(int number, uint64_t now) {
 	struct region_card *card = card_at(number);
 	char uuid[64];
-	uint32_t pids[256];
+	uint32_t pids[REGION_SLOTS];
 	uint32_t count;
 	struct nvml_busy busy;
 	card_uuid(number, uuid);
 	const uint64_t seen = atomic_load(&card->seen_us);
 	const uint64_t before = this_boot(atomic_exchange(&card->looked_ns, now), now);
 	const uint64_t looked = before < now ? before : now;
-	if (own_pids(pids, 256, &count) && nvml_read_busy(uuid, pids, count, seen, &busy)) {
+	if (own_pids(pids, &count) && nvml_read_busy(uuid, pids, count, seen, &busy)) {
 		if (busy.others) {
 			atomic_store(&card->contended_ns, now);
 		}
