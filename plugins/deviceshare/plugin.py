@@ -28,7 +28,7 @@ from volcano_py.plugins.deviceshare.slices import CardCharge, Taken, choice_of, 
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
 from volcano_py.plugins.deviceshare.translate import main_ask
 from volcano_py.plugins.deviceshare.turns import cards_in_turn, independent, shares
-from volcano_py.plugins.deviceshare.wiring import Wires
+from volcano_py.plugins.deviceshare.wiring import Graphs, Wires
 from volcano_py.scheduler.framework.plugin import Plugin
 from volcano_py.scheduler.framework.points import Check, Scope, Scorer
 from volcano_py.scheduler.framework.session import Session
@@ -59,6 +59,7 @@ class DeviceSharePlugin(Plugin):
         )
         self._mix = Mix(self.settings.history)
         self._facts: CardFacts | None = None
+        self._graphs = Graphs()
         self._wires: Wires | None = None
         self._scores: PolicyScores | None = None
         self._last: tuple[TaskClass, NodeView, Room] | None = None
@@ -159,7 +160,7 @@ class DeviceSharePlugin(Plugin):
         wiring = wires.of(view.rows, request)
         placed = place(request, room := self._room(klass, view), wiring, order)
         scores = packed(room, placed, request.node_order or self.settings.card_order)
-        if wiring.zone is not None or wiring.links is not None:
+        if wiring.zone is not None or wiring.graphs is not None:
             scores = scores + linked(placed, wiring, wires.best)
         return scores * (self.settings.weight or 1.0)
 
@@ -340,7 +341,7 @@ class DeviceSharePlugin(Plugin):
         """How the cards are linked, up to date."""
         facts = self.facts(state)
         if self._wires is None or self._wires.facts is not facts:
-            self._wires = Wires(facts)
+            self._wires = Wires(facts, self._graphs)
         return self._wires
 
     def _room(self, klass: TaskClass, view: NodeView) -> Room:

@@ -54,6 +54,7 @@ def linked(placed: Placed, wiring: Wiring, best: int) -> Scores:
     which *best* is the highest that is known.
     """
     score = np.zeros(len(placed.ok))
+    links = None if wiring.graphs is None or not best else wiring.links
     for cards in placed.chosen:
         pairs = cards[:, :, None] & cards[:, None, :]
         pairs &= ~np.eye(cards.shape[1], dtype=np.bool_)
@@ -61,8 +62,8 @@ def linked(placed: Placed, wiring: Wiring, best: int) -> Scores:
         if wiring.zone is not None:
             same = pairs & (wiring.zone[:, :, None] == wiring.zone[:, None, :])
             score += _ZONE * same.sum(axis=(1, 2)) / count
-        if wiring.links is not None and best:
-            score += _LINKS * np.where(pairs, wiring.links, 0).sum(axis=(1, 2)) / (count * best)
+        if links is not None:
+            score += _LINKS * np.where(pairs, links, 0).sum(axis=(1, 2)) / (count * best)
     return np.where(placed.ok, score / len(placed.chosen), 0.0)
 
 

@@ -1,11 +1,14 @@
 """How the cards of some nodes are linked: NUMA nodes, zones, pairs, and scores of pairs.
 
-Neighbours: ``picking``, which takes cards by it; ``crds.cards.scores`` for the annotation.
+Neighbours: ``picking``, which takes cards by it; ``linkgraph`` (one node's links); ``crds.cards.scores`` for
+the annotation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -14,6 +17,7 @@ from volcano_py.crds.cards.scores import SCORES, decode_scores
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.backend import Chip
 from volcano_py.plugins.deviceshare.facts import CardFacts
+from volcano_py.plugins.deviceshare.linkgraph import MOST_CARDS, LinkGraph
 from volcano_py.scheduler.model.kube.objects import Node
 from volcano_py.scheduler.model.resources import Ints, Rows32
 
@@ -27,23 +31,63 @@ class Wiring:
         zone: cards with the same number are linked better than others; each its own where nothing is known.
             None where no node tells of zones.
         pair: cards with the same number are handed out together, -1 one by one. None without pairs.
-        links: (n, G, G) score of the link of two cards, the higher the better. None unless asked for.
+        graphs: (n,) the link graph of each node, None where nothing is known. None unless asked for.
     """
 
     numa: Ints
     zone: Ints | None = None
     pair: Ints | None = None
-    links: Ints | None = None
+    graphs: tuple[LinkGraph | None, ...] | None = None
+
+    @property
+    def links(self) -> Ints:
+        """(n, G, G) score of the link of two cards, the higher the better."""
+        links = np.zeros((*self.numa.shape, self.numa.shape[1]), np.int64)
+        for at, graph in enumerate(self.graphs or ()):
+            if graph is not None:
+                cards = len(graph.weights)
+                links[at, :cards, :cards] = graph.weights
+        return links
+
+
+class Graphs:
+    """The link graph of each node, made when its annotation changes; nodes that are alike share one."""
+
+    def __init__(self) -> None:
+        self._by_row: dict[int, tuple[str, tuple[str, ...], LinkGraph | None]] = {}
+        self._alike: WeakValueDictionary[bytes, LinkGraph] = WeakValueDictionary()
+
+    def of(self, row: int, text: str, uuids: tuple[str, ...]) -> LinkGraph | None:
+        """The graph of node *row*, whose annotation is *text* and whose cards are *uuids*.
+
+        None where nothing is known of links, or where *text* can't be read.
+        """
+        known = self._by_row.get(row)
+        if known is None or known[:2] != (text, uuids):
+            known = self._by_row[row] = text, uuids, self._read(text, uuids)
+        return known[2]
+
+    def _read(self, text: str, uuids: tuple[str, ...]) -> LinkGraph | None:
+        at = {uuid: position for position, uuid in enumerate(uuids)}
+        try:
+            scores = decode_scores(text) if text else {}
+        except WireError:
+            return None
+        known = {(at[a], at[b]): score for (a, b), score in scores.items() if a in at and b in at}
+        if not known or len(uuids) > MOST_CARDS:
+            return None
+        graph = LinkGraph.of(len(uuids), known)
+        return self._alike.setdefault(graph.weights.tobytes(), graph)
 
 
 class Wires:
     """What is known of links, kept as long as the cards stay."""
 
-    def __init__(self, facts: CardFacts) -> None:
+    def __init__(self, facts: CardFacts, graphs: Graphs) -> None:
         self.facts = facts
+        self._graphs = graphs
         self._zone, self._pair = _groups(facts)
-        self._links: dict[int, Ints] = {}
-        self.best = 0
+        self._links: dict[int, LinkGraph | None] = {}
 
     @property
     def paired(self) -> bool:
@@ -59,37 +103,22 @@ class Wires:
             numa,
             None if self._zone is None else self._zone.take(rows, axis=0),
             None if self._pair is None or request.soft else self._pair.take(rows, axis=0),
-            self._links_of(rows) if request.linked else None,
+            tuple(map(self._graph, rows.tolist())) if request.linked else None,
         )
 
-    def _links_of(self, rows: Rows32) -> Ints:
-        """(n, G, G) link scores."""
-        places = self.facts.positions
-        links = np.zeros((len(rows), places, places), np.int64)
-        for at, row in enumerate(rows.tolist()):
-            if row not in self._links:
-                self._links[row] = self._read(row)
-                self.best = max(self.best, int(self._links[row].max(initial=0)))
-            links[at] = self._links[row]
-        return links
+    @cached_property
+    def best(self) -> int:
+        """The highest score of a link that is known of any node."""
+        graphs = (self._graph(row) for row in self.facts.specs)
+        return max((int(graph.weights.max()) for graph in graphs if graph is not None), default=0)
 
-    def _read(self, row: int) -> Ints:
-        """(G, G) scores of one node; none of one whose annotation can't be read."""
-        places = self.facts.positions
-        links = np.zeros((places, places), np.int64)
-        node: Node | None = self.facts.nodes[row]
-        text = "" if node is None else node.metadata.annotations.get(SCORES, "")
-        if not text:
-            return links
-        at = {spec.uuid: position for position, spec in enumerate(self.facts.specs.get(row, ()))}
-        try:
-            scores = decode_scores(text)
-        except WireError:
-            return links
-        for (one, other), score in scores.items():
-            if one in at and other in at:
-                links[at[one], at[other]] = links[at[other], at[one]] = score
-        return links
+    def _graph(self, row: int) -> LinkGraph | None:
+        if row not in self._links:
+            node: Node | None = self.facts.nodes[row]
+            text = "" if node is None else node.metadata.annotations.get(SCORES, "")
+            uuids = tuple(spec.uuid for spec in self.facts.specs.get(row, ()))
+            self._links[row] = self._graphs.of(row, text, uuids)
+        return self._links[row]
 
 
 def _groups(facts: CardFacts) -> tuple[Ints | None, Ints | None]:

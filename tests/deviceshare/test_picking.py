@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from volcano_py.plugins.deviceshare.asks import CardRequest
+from volcano_py.plugins.deviceshare.linkgraph import LinkGraph
 from volcano_py.plugins.deviceshare.picking import pick
 from volcano_py.plugins.deviceshare.wiring import Wiring
 from volcano_py.scheduler.model.resources import Ints, Mask
@@ -26,12 +27,16 @@ def worth(links: Ints, chosen: Mask) -> int:
     return int(sum(links[one, other] for one, other in itertools.combinations(at, 2)))
 
 
+def linked_wiring(links: Ints) -> Wiring:
+    return Wiring(np.zeros(links.shape[:2], np.int64), graphs=tuple(map(LinkGraph, links)))
+
+
 @pytest.mark.parametrize("count", [2, 3, 4, 7, 8])
 def test_the_best_linked_set(count: int) -> None:
     rng = np.random.default_rng(count)
     links, fit = random_links(rng, 40, 8), rng.random((40, 8)) < 0.85
     key = rng.integers(0, 100, (40, 8))
-    chosen, ok = pick(LINKED, count, fit, key, Wiring(np.zeros((40, 8), np.int64), links=links))
+    chosen, ok = pick(LINKED, count, fit, key, linked_wiring(links))
     for row in range(40):
         fitting = np.flatnonzero(fit[row])
         assert ok[row] == (len(fitting) >= count)
@@ -43,14 +48,14 @@ def test_the_best_linked_set(count: int) -> None:
         assert worth(links[row], chosen[row]) == best
 
 
-def test_large_nodes_are_grown_and_not_tried_out() -> None:
+def test_an_island_of_a_large_node() -> None:
     """16 cards in two groups that are linked well inside: eight of one group, and the same again."""
     links = np.full((3, 16, 16), 10, np.int64)
     links[:, :8, :8] = links[:, 8:, 8:] = 50
     links[:, range(16), range(16)] = 0
     fit, key = np.ones((3, 16), np.bool_), np.tile(np.arange(16)[::-1], (3, 1))
     fit[1, 9] = False
-    wiring = Wiring(np.zeros((3, 16), np.int64), links=links)
+    wiring = linked_wiring(links)
     chosen, ok = pick(LINKED, 8, fit, key, wiring)
     assert ok.all()
     assert [np.flatnonzero(row).tolist() for row in chosen] == [
@@ -62,11 +67,27 @@ def test_large_nodes_are_grown_and_not_tried_out() -> None:
     assert (again == chosen).all()
 
 
+def test_a_node_without_links_goes_by_the_key() -> None:
+    links = np.zeros((2, 3, 3), np.int64)
+    links[1, 1, 2] = links[1, 2, 1] = 100
+    wiring = Wiring(np.zeros((2, 3), np.int64), graphs=(None, LinkGraph(links[1])))
+    key = np.tile(np.arange(3), (2, 1))
+    chosen, _ = pick(LINKED, 2, np.ones((2, 3), np.bool_), key, wiring)
+    assert [np.flatnonzero(row).tolist() for row in chosen] == [[0, 1], [1, 2]]
+
+
+def test_nodes_with_fewer_cards_than_others() -> None:
+    """The second node has two cards of the three positions that the first one fills."""
+    graphs = (LinkGraph.of(3, {(0, 2): 50}), LinkGraph.of(2, {(0, 1): 10}))
+    fit = np.array([[1, 1, 1], [1, 1, 0]], np.bool_)
+    wiring = Wiring(np.zeros((2, 3), np.int64), graphs=graphs)
+    chosen, ok = pick(LINKED, 2, fit, np.zeros((2, 3), np.int64), wiring)
+    assert ok.all()
+    assert [np.flatnonzero(row).tolist() for row in chosen] == [[0, 2], [0, 1]]
+
+
 def test_one_card_leaves_the_others_their_links() -> None:
-    links = np.zeros((1, 3, 3), np.int64)
-    links[0, 0, 1] = links[0, 1, 0] = 100
-    links[0, 0, 2] = links[0, 2, 0] = 10
-    wiring = Wiring(np.zeros((1, 3), np.int64), links=links)
+    wiring = Wiring(np.zeros((1, 3), np.int64), graphs=(LinkGraph.of(3, {(0, 1): 100, (0, 2): 10}),))
     chosen, _ = pick(LINKED, 1, np.ones((1, 3), np.bool_), np.zeros((1, 3), np.int64), wiring)
     assert np.flatnonzero(chosen[0]).tolist() == [2]
 
