@@ -50,7 +50,8 @@ lock: ## resolve pyproject.toml anew and write requirements.lock
 	  $(PYTHON) -m venv "$$scratch"; \
 	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip; \
 	  "$$scratch/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev,agent]'; \
-	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip > requirements.lock
+	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip \
+	    | sed "s/^nvidia-cuda-runtime.*/&;sys_platform=='linux'/" > requirements.lock
 
 test: setup shim controlplane lint typecheck contracts ## lint, types, import contracts, and the fast tests
 	@$(BIN)/python -m pytest -q
