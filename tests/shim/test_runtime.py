@@ -1,7 +1,7 @@
 """NVIDIA's own CUDA runtime, in each form in which programs have it, calls the library.
 
 The runtime looks up its whole table of the driver's functions when it starts. Further than that it doesn't
-come with the stub driver: it then has the driver prove that it is NVIDIA's, and the stub claims no such thing.
+come with the stub driver: it then has the driver prove that it is NVIDIA's, and the stub does not claim it.
 """
 
 from importlib import metadata
