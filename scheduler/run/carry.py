@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from volcano_py.crds.annotations import GROUP_QUEUE, JOB_QUEUE
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.cluster import sayings
 from volcano_py.scheduler.cluster.orders import (
@@ -125,7 +126,7 @@ class Carrier:
                 pod.metadata.name,
                 pod.metadata.uid,
                 decision.node,
-                _record(state, pod, decision, now),
+                _record(state, pod, task, decision, now),
                 _group_of(state, task),
                 claims.get(decision.pod, ()),
             )
@@ -261,11 +262,16 @@ def _group_subject(state: ClusterState, task: int) -> Subject | None:
     return Subject("PodGroup", state.jobs[row].namespace, state.jobs[row].name, group.metadata.uid)
 
 
-def _record(state: ClusterState, pod: Pod, decision: Decision, now: float) -> Mapping[str, str]:
+def _record(state: ClusterState, pod: Pod, task: int, decision: Decision, now: float) -> Mapping[str, str]:
+    """The cards of *pod*, and whose queue they are of: the node's agent reads pods, not PodGroups."""
     if not decision.slices:
         return {}
     cards = state.cards.specs.get(state.nodes.index[decision.node], ())
-    return state.card_source.record(pod, decision.slices, decision.node, cards, now)
+    record = state.card_source.record(pod, decision.slices, decision.node, cards, now)
+    row = int(state.tasks.job[task])
+    if row == NOWHERE or not pod.metadata.annotations.keys().isdisjoint((GROUP_QUEUE, JOB_QUEUE)):
+        return record
+    return {**record, GROUP_QUEUE: state.jobs[row].queue_name}
 
 
 # -- objects with faults --------------------------------------------------------------------------

@@ -82,6 +82,13 @@ def test_card_slices_ride_on_the_bind() -> None:
     assert bind.annotations["hami.io/vgpu-node"] == "n0"
     assert bind.annotations["hami.io/vgpu-devices-allocated"] == "c0,NVIDIA,1000,0:;"
     assert bind.annotations["hami.io/bind-time"] == "12"
+    assert bind.annotations["scheduling.volcano.sh/queue-name"] == "default"
+    told = {"volcano.sh/queue-name": "mine"}  # its Job has said so
+    (bind,) = of(
+        turn(made, 13.0, group("h"), pod("q", "h", requests=asks, annotations=told)).orders, BindOrder
+    )
+    assert isinstance(bind, BindOrder)
+    assert "scheduling.volcano.sh/queue-name" not in bind.annotations
 
 
 def test_a_pod_that_waits_is_told_once_and_again_when_the_reason_changes() -> None:
