@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.clusters import group, node, pod, queue
 from tests.vcctl.evidence import NOW, Document, found, only, seen
@@ -12,6 +13,7 @@ from volcano_py.cli.vcctl.doctor.checks import CHECKS, findings
 from volcano_py.cli.vcctl.doctor.finding import Denied
 from volcano_py.crds.objects import KINDS
 from volcano_py.crds.schema import crd_manifest
+from volcano_py.deploy.generate import rendered
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape, make_nodes
 
@@ -90,6 +92,14 @@ def test_a_few_seconds_are_no_skew() -> None:
 def test_a_node_that_renews_in_the_future_is_told() -> None:
     one = only("clocks", seen(lease("n1", "kube-node-lease", renewed=NOW + 120)))
     assert (one.object, "120 s" in one.evidence) == ("Node n1", True)
+
+
+@pytest.mark.parametrize(("status", "findings"), [("True", 1), ("Unknown", 0)])
+def test_a_node_that_is_ready_and_renewed_long_ago_is_told(status: str, findings: int) -> None:
+    there = node("n1")
+    there["status"]["conditions"] = [{"type": "Ready", "status": status}]
+    told = found("clocks", seen(there, lease("n1", "kube-node-lease", renewed=NOW - 300)))
+    assert [one.evidence[:28] for one in told] == ["renewed its lease 300 s ago "] * findings
 
 
 # -- schedulers ---------------------------------------------------------------------------------
@@ -217,6 +227,14 @@ def test_a_limit_above_the_queue_counts_too() -> None:
 def test_a_pod_larger_than_any_node_is_told_with_the_resource() -> None:
     one = only("gangs", seen(node("n1", "4"), node("n2", "4"), queue("q"), *gang(1, cpu="6")))
     assert "one asks 6 cpu, and no node has more than 4" in one.evidence
+    assert one.fix == "let pod ml/g-0 ask for what a node and its queue have"
+
+
+def test_a_resource_that_no_node_offers_is_told_once_with_a_near_name() -> None:
+    asks = pod("g-0", "g", requests={"nvidia.com/gpuu": "1"})
+    wants = group("g", 1, "q", minResources={"nvidia.com/gpuu": "1"})
+    one = only("gangs", seen(node("n1", amounts={"nvidia.com/gpu": "4"}), queue("q"), wants, asks))
+    assert 'no node offers nvidia.com/gpuu (did you mean "nvidia.com/gpu"?)' in one.evidence
 
 
 def test_min_resources_above_everything_are_told() -> None:
@@ -235,6 +253,7 @@ def test_a_gang_of_more_whole_cards_than_there_are_is_told() -> None:
     one = only("gangs", seen(cards(4), queue("q"), *gang(5, **asks)))
     assert "needs 5 pods at once; alone in the cluster it would not start" in one.evidence
     assert "4 more would fit now" in one.evidence
+    assert "victim" not in one.evidence
     busy = [group("r", 2, "q", "Running"), *(pod(f"r-{i}", "r", on="node-0", **asks) for i in range(2))]
     assert found("gangs", seen(cards(4), queue("q"), *busy, *gang(4, **asks))) == []
 
@@ -247,9 +266,9 @@ def test_a_gang_that_waits_for_somebody_is_not_too_large() -> None:
 # -- cards --------------------------------------------------------------------------------------
 
 
-def plugin_pod(name: str, image: str, container: str = "c", on: str = "n1") -> Document:
+def plugin_pod(name: str, image: str, container: str = "c", on: str = "n1", **more: Any) -> Document:
     made = pod(name, "", on=on)
-    made["spec"]["containers"] = [{"name": container, "image": image}]
+    made["spec"]["containers"] = [{"name": container, "image": image, **more}]
     return made
 
 
@@ -262,6 +281,14 @@ def test_two_device_plugins_on_one_node_are_told() -> None:
     one = only("device-plugins", seen(node("n1"), *pods))
     assert one.object == "Node n1"
     assert "ml/b (hami), ml/a (nvidia)" in one.evidence
+
+
+def test_our_own_agent_is_a_device_plugin_whatever_its_image_is_called() -> None:
+    agent = plugin_pod("a", "registry.example.com/batch:1", command=["volcano-py", "agent"])
+    one = only("device-plugins", seen(node("n1"), agent, plugin_pod("b", HAMI, "device-plugin")))
+    assert "ml/b (hami), ml/a (volcano-py)" in one.evidence
+    scheduler = plugin_pod("a", "registry.example.com/batch:1", command=["volcano-py", "scheduler"])
+    assert found("device-plugins", seen(node("n1"), scheduler, plugin_pod("b", NVIDIA))) == []
 
 
 def test_the_scheduler_that_shares_an_image_is_no_device_plugin() -> None:
@@ -301,6 +328,13 @@ def test_a_gpu_node_without_the_label_that_the_plugin_selects_is_told() -> None:
     assert one.fix == "kubectl label node n1 gpu=on --overwrite"
 
 
+def test_a_gpu_node_without_the_label_that_our_agent_selects_is_told() -> None:
+    [agent] = (d for d in yaml.safe_load_all(rendered()["agent.yaml"]) if d["kind"] == "DaemonSet")
+    bare = node("n1", labels={"nvidia.com/gpu.present": "true"})
+    one = only("gpu-labels", seen(bare, agent))
+    assert "DaemonSet volcano-system/volcano-py-agent selects: gpu=on" in one.evidence
+
+
 def test_a_node_that_another_plugin_selects_is_fine() -> None:
     gpu = node("n1", labels={"nvidia.com/gpu.present": "true"})
     assert found("gpu-labels", seen(gpu, daemon_set({"gpu": "on"}), daemon_set({}, NVIDIA))) == []
@@ -325,7 +359,7 @@ def test_whole_cards_in_the_way_of_slices_are_told() -> None:
     holders = [group("w", 1, phase="Running"), whole("w-0", "GPU-a"), whole("w-1", "GPU-b")]
     wants = pod("s-0", "s", requests={"nvidia.com/gpu": "1", "nvidia.com/gpumem": "4096"})
     one = only("whole-cards", seen(card_node(), *holders, group("s", 1), wants))
-    assert "1 pods wait for slices of cards (ml/s-0) while 2 of 2 cards" in one.evidence
+    assert "1 pod without a slice of a card (ml/s-0), while 2 of 2 cards" in one.evidence
     assert "ml/w-0 (node n1 card 0)" in one.evidence
 
 
@@ -352,3 +386,12 @@ def test_a_doubtful_annotation_is_told() -> None:
     boosted = group("g", 1, annotations={"volcano-py.io/boost": "much"})
     told = found("objects", seen(boosted, pod("g-0", "g")))
     assert [(one.object, "boost" in one.evidence) for one in told] == [("PodGroup ml/g", True)]
+
+
+# -- objects ------------------------------------------------------------------------------------
+
+
+def test_a_group_without_pods_is_told_with_what_to_do() -> None:
+    one = only("objects", seen(node("n1"), queue("q"), group("g", 1, "q", "Inqueue")))
+    assert one.evidence == "has no pods; it may pass the gate, but nothing starts"
+    assert one.fix.endswith("if nobody needs it, kubectl delete podgroup g -n ml")

@@ -9,6 +9,7 @@ import yaml
 from tests.e2e.live import Document
 from tests.vcctl.person import Person
 from volcano_py.cli.vcctl.doctor.rights import SHIPPED, Right, manifests, shipped_rights
+from volcano_py.deploy.generate import rendered
 
 ROLE = """
 apiVersion: rbac.authorization.k8s.io/v1
@@ -49,6 +50,11 @@ def test_templates_are_left_out(tmp_path: Path) -> None:
 def test_our_own_manifests_give_rights_to_the_components() -> None:
     accounts = {right.account for right in shipped_rights(manifests(SHIPPED))}
     assert "volcano-system/volcano-py-controller" in accounts
+
+
+def test_what_an_installation_does_not_give_is_not_asked_for() -> None:
+    installed = (d for text in rendered().values() for d in yaml.safe_load_all(text))
+    assert set(shipped_rights(manifests(SHIPPED))) == set(shipped_rights(installed))
 
 
 def test_a_right_that_is_missing_on_the_server_is_found(person: Person) -> None:

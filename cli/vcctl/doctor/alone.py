@@ -6,6 +6,7 @@ gang that is refused with nobody else there waits for ever, as its nodes and its
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, annotations_of, name_of
@@ -19,6 +20,8 @@ WANTS_ROOM: Final = frozenset(
     {"ClusterFull", "GangIncomplete", "NodesUnfit", "NotOffered", "QueueEntitlement", "QueueLimit"}
 )
 """Refusals that say that there is not enough of something; others are about what somebody has to do first."""
+
+EVICTING: Final = frozenset({"preempt", "reclaim"})
 
 
 class EmptyCluster:
@@ -49,7 +52,9 @@ class EmptyCluster:
         for pod in self._evidence.of("Pod"):
             namespace, _, _ = name_of(pod).partition("/")
             self._members.setdefault(f"{namespace}/{annotations_of(pod).get(GROUP, '')}", []).append(pod)
-        engine = Engine(self._evidence.engine.config)
+        config = self._evidence.engine.config
+        # Nobody is there to be evicted, and need not be told so.
+        engine = Engine(replace(config, actions=tuple(a for a in config.actions if a not in EVICTING)))
         for kind, documents in self._evidence.objects.items():
             if kind not in ("Pod", "PodGroup"):
                 take_in(engine, map(as_listed, documents))

@@ -10,7 +10,7 @@ from rich.text import Text
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.cluster import FAILED, USAGE, Cluster, CommandError, run
 from volcano_py.cli.vcctl.doctor.checks import CHECKS, findings
-from volcano_py.cli.vcctl.doctor.finding import Finding
+from volcano_py.cli.vcctl.doctor.finding import Finding, counted
 from volcano_py.cli.vcctl.doctor.gather import gather
 from volcano_py.cli.vcctl.flags import CONNECTION, ONE, Flags, with_flags
 from volcano_py.cli.vcctl.live_config import SchedulerConf
@@ -72,9 +72,10 @@ def _tell(found: list[Finding], checks: int) -> None:
     errors = sum(one.severity == "error" for one in found)
     warnings = len(found) - errors
     if found:
-        console.print(f"{errors} errors, {warnings} warnings from {checks} checks")
+        told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        console.print(f"{told} from {counted(checks, 'check')}")
     else:
-        console.print(Text(f"Nothing found by {checks} checks.", "green"))
+        console.print(Text(f"Nothing found by {counted(checks, 'check')}.", "green"))
 
 
 app = typer.Typer(cls=NearMissGroup)

@@ -17,6 +17,8 @@ from volcano_py.client.api import ApiError
 
 SHIPPED: Final = Path(next(iter(volcano_py.deploy.__path__))) / "rbac"
 REVIEW: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+ON_REQUEST: Final = "scheduler-delete.yaml"
+"""Of *SHIPPED*; given only where the scheduler runs with ``--evict-by-delete``, so nobody lacks it."""
 AT_ONCE: Final = 8
 """Questions in flight."""
 
@@ -54,10 +56,10 @@ async def denied_rights(cluster: Cluster, shipped: Path = SHIPPED) -> tuple[list
 
 
 def manifests(folder: Path) -> Iterator[Document]:
-    """Documents of plain YAML files in *folder*; templates are left out."""
+    """Documents of plain YAML files in *folder*; templates and what is given on request are left out."""
     for file in sorted(folder.rglob("*.yaml")):
         text = file.read_text("utf-8")
-        if "{{" not in text:
+        if "{{" not in text and file.name != ON_REQUEST:
             yield from (document for document in yaml.safe_load_all(text) if isinstance(document, dict))
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
+from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, Finding
 from volcano_py.crds.times import parse_time_s
 
 SKEW_S: Final = 5.0
 """The Date of an answer is whole seconds, and a network may take some more."""
+SILENT_S: Final = 60.0
+"""A kubelet renews every 10 s; a node whose lease is not renewed for 40 is no longer ready."""
+TIME_SERVER: Final = "let the node follow a time server (chrony, systemd-timesyncd)"
 NODE_LEASES: Final = "kube-node-lease"
 
 
@@ -23,15 +26,30 @@ def check(evidence: Evidence) -> Iterator[Finding]:
             f"its clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the clock here",
             "let both follow a time server (chrony, systemd-timesyncd)",
         )
+    ready = {node["metadata"]["name"] for node in evidence.of("Node") if _is_ready(node)}
     for lease in evidence.of("Lease"):
         meta, spec = lease["metadata"], lease.get("spec") or {}
         if meta.get("namespace") != NODE_LEASES or not spec.get("renewTime"):
             continue
         ahead = parse_time_s(spec["renewTime"]) - evidence.server_time
+        name = meta["name"]
+        if -ahead > SILENT_S and name in ready:
+            yield Finding(
+                "warning",
+                f"Node {name}",
+                f"renewed its lease {-ahead:.0f} s ago and counts as ready: its clock is behind, or its "
+                "kubelet has just gone silent",
+                TIME_SERVER,
+            )
         if ahead > SKEW_S:
             yield Finding(
                 "warning",
-                f"Node {meta['name']}",
+                f"Node {name}",
                 f"renewed its lease {ahead:.0f} s in the future: its clock is ahead",
-                "let the node follow a time server (chrony, systemd-timesyncd)",
+                TIME_SERVER,
             )
+
+
+def _is_ready(node: Document) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

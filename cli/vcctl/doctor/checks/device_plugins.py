@@ -15,6 +15,8 @@ PLUGINS: Final = {
     "volcano-vgpu": ("volcano-vgpu-device-plugin", "volcano-device-plugin"),
 }
 """Device plugin -> parts of its images."""
+AGENT: Final = ["volcano-py", "agent"]
+"""The command of ours; its image is named by who builds it."""
 NAME: Final = "device-plugin"
 """In the name of a container that is one."""
 FAMILIES: Final = {
@@ -64,6 +66,8 @@ def _plugins(evidence: Evidence) -> Mapping[str, Mapping[str, list[str]]]:
 def plugin_of(pod_spec: Mapping[str, Any]) -> str:
     """The GPU device plugin that a pod's spec runs, "" for none."""
     for container in pod_spec.get("containers") or []:
+        if (container.get("command") or [])[:2] == AGENT:
+            return AGENT[0]
         image = str(container.get("image", "")).partition("@")[0]
         for plugin, parts in PLUGINS.items():
             # HAMi's scheduler comes in the same image as its device plugin.

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from volcano_py.cli.vcctl.doctor.alone import EmptyCluster
-from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
+from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, counted
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import COMPLETED
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, pad
+from volcano_py.scheduler.model.wording import absent_text, offered
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -22,21 +23,22 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         waits = job.group is not None and job.phase != COMPLETED and job.ready() < job.min_member
         if waits:
             told = list(_never(state, job))
-            yield from told or _refused_alone(empty, job)
+            yield from told or _refused_alone(state, empty, job)
 
 
-def _refused_alone(empty: EmptyCluster, job: Job) -> Iterator[Finding]:
+def _refused_alone(state: ClusterState, empty: EmptyCluster, job: Job) -> Iterator[Finding]:
     """What no sum tells, as of cards: the engine refuses the gang with nobody else there."""
     refusal = empty.refusal(job) if len(job.tasks) >= job.min_member else None
     if refusal is not None:
         told = (
-            f"needs {job.min_member} pods at once; alone in the cluster it would not start: {refusal.message}"
+            f"needs {counted(job.min_member, 'pod')} at once; alone in the cluster it would not start: "
+            f"{refusal.message}"
         )
-        yield Finding("error", f"PodGroup {job.key}", told, _fix(job))
+        yield Finding("error", f"PodGroup {job.key}", told, _fix(state, job))
 
 
 def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
-    fix = _fix(job)
+    fix = _fix(state, job)
     if job.tasks:
         rows = {int(state.tasks.klass[task]) for task in job.tasks}
         # The smallest of everything its pods ask: whoever needs more fits even less often.
@@ -44,16 +46,22 @@ def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
         charge: Ints = np.min([state.classes[row].charge for row in rows], axis=0)
         fits = _in_cluster(state, request)
         if fits < job.min_member:
-            told = f"needs {job.min_member} pods at once; the cluster, if it were empty, holds {fits} of them"
+            told = f"needs {counted(job.min_member, 'pod')} at once; the cluster, if it were empty, "
+            told += f"holds {fits} of them"
             told += "".join(f"; {what}" for what in _too_much(state, request))
             yield Finding("error", f"PodGroup {job.key}", told, fix)
+            return
         yield from _in_queues(state, job, charge, fix)
     if job.min_resources is not None:
         yield from _minimum(state, job, fix)
 
 
-def _fix(job: Job) -> str:
-    return f"lower spec.minMember or what its pods ask for (PodGroup {job.key})"
+def _fix(state: ClusterState, job: Job) -> str:
+    """In the words of who made it: people know their pods, not the group that was made for one."""
+    if job.min_member > 1 or not job.tasks:
+        return f"lower spec.minMember or what its pods ask for (PodGroup {job.key})"
+    pod = min(state.tasks.keys[task] for task in job.tasks)
+    return f"let pod {pod} ask for what a node and its queue have"
 
 
 def _in_cluster(state: ClusterState, request: Ints) -> int:
@@ -67,10 +75,13 @@ def _in_cluster(state: ClusterState, request: Ints) -> int:
 
 def _too_much(state: ClusterState, request: Ints) -> Iterator[str]:
     """Resources of which one pod asks more than any node has."""
-    largest = state.nodes.allocatable[state.nodes.live].max(axis=0, initial=0)
+    largest, known = state.nodes.allocatable[state.nodes.live].max(axis=0, initial=0), offered(state)
     for column in np.flatnonzero(request > largest).tolist():
         name = state.vocabulary.names[column]
         most, asked = (format_base(name, int(amounts[column])) for amounts in (largest, request))
+        if name not in known:
+            yield absent_text(state, name)
+            continue
         yield f"one asks {asked} {name}, and no node has more than {most}"
 
 
@@ -84,7 +95,7 @@ def _in_queues(state: ClusterState, job: Job, charge: Ints, fix: str) -> Iterato
         if counts[at] < job.min_member:
             name = state.vocabulary.names[int(columns[at])]
             told = (
-                f"needs {job.min_member} pods at once; queue {state.queues[row].name} holds "
+                f"needs {counted(job.min_member, 'pod')} at once; queue {state.queues[row].name} holds "
                 f"{int(counts[at])} of them, its max is {format_base(name, int(most[at]))} {name}"
             )
             yield Finding("error", f"PodGroup {job.key}", told, f"{fix}, or raise the queue's max")

@@ -34,9 +34,13 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "error",
             f"Pod {keys[0]}",
-            f"{len(pods)} pods wait for scheduler {name} ({some(keys)}) and nobody looks at them: {why}",
+            f"{_wait(len(pods))} for scheduler {name} ({some(keys)}) and nobody looks there: {why}",
             f"start that scheduler, or set spec.schedulerName of what makes the pods{hint}",
         )
+
+
+def _wait(pods: int) -> str:
+    return "1 pod waits" if pods == 1 else f"{pods} pods wait"
 
 
 def _is_forsaken(pod: Document, now: float) -> bool:

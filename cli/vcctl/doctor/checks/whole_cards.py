@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, some
+from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, counted, some
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.tasks import HOLDS_NODE, Status
@@ -25,8 +25,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "warning",
         f"Pod {min(holders)}",
-        f"{len(waiting)} pods wait for slices of cards ({some(waiting)}) while {cards} of {total} cards are "
-        f"each held whole by one pod: {some(told)}",
+        f"{counted(len(waiting), 'pod')} without a slice of a card ({some(waiting)}), while {cards} of "
+        f"{total} cards are each held whole by one pod: {some(told)}",
         "let those pods ask for the memory they need (nvidia.com/gpumem), or keep some nodes for slices "
         "(a taint, or the node groups of queues)",
     )
