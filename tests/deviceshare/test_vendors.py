@@ -81,3 +81,19 @@ def test_an_ask_of_one_vendor_takes_no_card_of_another() -> None:
     cards: list[CardSpec] = list(cards_of(node_of(nvidia)))
     hygon = next(backend for backend in BACKENDS if backend.vendor == "hygon")
     assert DeviceShareSource().recorded(pod_of(hygon, {}, on="n"), cards) is None
+
+
+@pytest.mark.parametrize(
+    ("vendor", "key"), [("mthreads", "mthreads.com/gpu-index"), ("kunlun", "BAIDU_COM_DEVICE_IDX")]
+)
+def test_plugins_that_take_numbers_are_told_those_of_the_last_container(vendor: str, key: str) -> None:
+    """As HAMi writes them; that of Moore Threads looks for pods by the node's name."""
+    backend = next(backend for backend in BACKENDS if backend.vendor == vendor)
+    cards = cards_of(node_of(backend))
+    asked = Resources(limits={backend.names.count[0]: "1"})
+    pod = make_pod(Container("a", resources=asked), Container("b", resources=asked), Container("c"))
+    slices = [Slice(name, at, cards[at].uuid, 512, 4) for at, name in enumerate("ab")]
+    notes = annotations_for(pod, slices, "n", cards, NOW)
+    assert notes[key] == "1"
+    assert notes.get("mthreads.com/predicate-node", "n") == "n"
+    assert (vendor == "mthreads") == ("mthreads.com/predicate-node" in notes)

@@ -31,7 +31,8 @@ _WISHES: Final = Wishes(
 
 
 def _chosen(_: Pod, held: Held, __: float) -> Mapping[str, str]:
-    numbers = [str(spec.index) for segment in held for _, spec in segment]
+    """Numbers of the last container's cards, as HAMi writes them."""
+    numbers = [str(spec.index) for _, spec in [segment for segment in held if segment][-1]]
     return {"BAIDU_COM_DEVICE_IDX": ",".join(numbers)}
 
 

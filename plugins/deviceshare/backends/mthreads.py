@@ -14,15 +14,17 @@ from volcano_py.scheduler.model.kube.objects import Pod
 
 _CORES: Final = "mthreads.com/sgpu-core"
 _MEMORY: Final = "mthreads.com/sgpu-memory"
+_NAME: Final = "mthreads"
 _A_CARD: Final = 16
 _NANOSECONDS: Final = 1_000_000_000
 
 
 def _chosen(_: Pod, held: Held, now: float) -> Mapping[str, str]:
-    """Numbers of the last container's cards, as the vendor's plugin takes them."""
-    numbers = [str(spec.index) for segment in held if segment for _, spec in segment]
+    """Numbers of the last container's cards and their node, as the vendor's plugin takes them."""
+    last = [spec for _, spec in [segment for segment in held if segment][-1]]
     return {
-        "mthreads.com/gpu-index": ",".join(numbers),
+        "mthreads.com/gpu-index": ",".join(str(spec.index) for spec in last),
+        "mthreads.com/predicate-node": last[-1].uuid.removesuffix(f"-{_NAME}-{last[-1].index}"),
         "mthreads.com/predicate-time": str(int(now) * _NANOSECONDS),
     }
 
@@ -32,7 +34,7 @@ MTHREADS: Final = Backend(
     word="Mthreads",
     names=ResourceNames(("mthreads.com/vgpu",), (_MEMORY,), cores=(_CORES,)),
     families=hami_family("mthreads-vgpu", extra=_chosen, consumed=False),
-    counted=Counted(_CORES, "mthreads", each=_A_CARD, memory=_MEMORY),
+    counted=Counted(_CORES, _NAME, each=_A_CARD, memory=_MEMORY),
     wishes=Wishes(use_uuid=("mthreads.ai/use-gpuuuid",), not_uuid=("mthreads.ai/nouse-gpuuuid",)),
     unit_mib=512,
     totals=True,
