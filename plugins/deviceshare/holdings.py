@@ -35,7 +35,10 @@ def booked(
     vendor: str,
     catalogue: Catalogue,
 ) -> CardChoice:
-    """What a record of *vendor*'s cards books; a card that is gone is named and keeps its charge."""
+    """What a record of *vendor*'s cards books; a card that is gone is named and keeps its charge.
+
+    Once all init containers have ended, only what the others hold is booked.
+    """
     slices, lost = slices_of(pairs, cards, soft=request.soft)
     roles = {container.name: role for role, container, _ in containers_of(pod)}
     order = {name: at for at, name in enumerate(roles)}
@@ -44,23 +47,30 @@ def booked(
         return order.get(part.container, len(order))
 
     slices.sort(key=start)
+    instances, unknown = _instances(slices, cards)
+    over = {name for name, role in roles.items() if role == Role.INIT} if pod.init_is_over else set()
+    running = [part for part in slices if part.container not in over or _keeps(cards[part.card])]
     problems = [Problem(field, f"card {part.uuid} is not on the node") for part in lost if cards]
     if any(not part.container for part in slices):
         problems.append(Problem(field, "does not match what the containers ask; all of it is booked"))
     charge = None
     if all(part.memory_mib for part in lost):
-        held = sorted([*slices, *lost], key=start)
+        held = sorted([*running, *(part for part in lost if part.container not in over)], key=start)
         parts = [(roles.get(part.container, Role.APP), part) for part in held]
         vendors = {part.card: cards[part.card].vendor if part.card != NO_CARD else vendor for part in held}
         charge = charge_with(
             pod_request(pod), charged(parts, vendors, catalogue, request.selection.vendors), catalogue
         )
-    instances, unknown = _instances(slices, cards)
     told = "instance is not known; all of the card is booked"
     problems += [Problem(field, f"card {uuid}: {told}") for uuid in unknown]
     problems += told_parts(request, slices, cards)
-    holds = holds_of(slices, roles, instances, request.rules)
+    holds = holds_of(running, roles, instances, request.rules)
     return CardChoice(tuple(slices), holds, charge, tuple(problems))
+
+
+def _keeps(card: CardSpec) -> bool:
+    """Whether an instance stays on the *card* for the pod's life, whoever of its containers had it."""
+    return isinstance(card.cut, Geometry)
 
 
 def slices_of(

@@ -38,7 +38,7 @@ def only_moved(state: ClusterState, task: int, pod: Pod) -> bool:
         return False
     if old.spec != pod.spec and not _arrived(state, task, old, pod):
         return False
-    if _in_place(old) != _in_place(pod):
+    if _in_place(old) != _in_place(pod) or _frees_cards(state, task, old, pod):
         return False
     return old.metadata.annotations == pod.metadata.annotations or _reads_alike(state, task, old, pod)
 
@@ -49,6 +49,12 @@ def _arrived(state: ClusterState, task: int, old: Pod, pod: Pod) -> bool:
     if tasks.status[task] != Status.BINDING or state.nodes.names[tasks.node[task]] != name:
         return False
     return msgspec.structs.replace(old.spec, node_name=name) == pod.spec
+
+
+def _frees_cards(state: ClusterState, task: int, old: Pod, pod: Pod) -> bool:
+    """The init containers have ended since, and what they held of cards is free."""
+    cards = state.classes[int(state.tasks.klass[task])].cards
+    return cards is not None and old.init_is_over != pod.init_is_over
 
 
 def _in_place(pod: Pod) -> list[object]:

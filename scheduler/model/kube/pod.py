@@ -240,3 +240,16 @@ class Pod(KubeObject, frozen=True):
 
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @property
+    def init_is_over(self) -> bool:
+        """There are init containers besides sidecars, and all of them have ended well."""
+        waited = {one.name for one in self.spec.init_containers if not one.is_sidecar}
+        if not waited:
+            return False
+        ended = {
+            one.name
+            for one in self.status.init_container_statuses
+            if one.state.terminated is not None and one.state.terminated.exit_code == 0
+        }
+        return waited <= ended
