@@ -162,13 +162,30 @@ typedef struct {
 	CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 
-enum { CU_GRAPH_NODE_TYPE_KERNEL = 0, CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10 };
+enum { CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1 };
+
+typedef struct {
+	CUgraph graph;
+	int ownership;
+} CUDA_CHILD_GRAPH_NODE_PARAMS;
+
+enum {
+	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+};
+
+enum {
+	CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH = 1,
+	CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+};
 
 typedef struct {
 	int type;
 	int reserved0[3];
 	union {
 		long long reserved1[29];
+		CUDA_CHILD_GRAPH_NODE_PARAMS graph;
 		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
 	};
 	long long reserved2;

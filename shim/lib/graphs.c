@@ -4,8 +4,10 @@
 
 #include "card.h"
 #include "charge.h"
+#include "clock.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "pools.h"
 #include "quota.h"
 #include "slice.h"
 
@@ -36,21 +38,49 @@ static bool allocates_on(int card) {
 	return card >= 0 && (atomic_load(&slice_process()->graphs_allocate) >> card & 1) != 0;
 }
 
-void graph_books_instantiate(CUgraph graph, CUgraphExec exec) {
+void graph_books_move(CUgraph child, CUgraph parent) {
 	struct record record;
 	for (int card = 0; card < REGION_DEVICES; card++) {
-		if (allocates_on(card) && table_find(&slice_process()->table, RECORD_GRAPH,
-						     key_of(graph, card), &record)) {
-			note(RECORD_EXEC, key_of(exec, card), record.bytes, card);
+		if (allocates_on(card) && charge_lift(RECORD_GRAPH, key_of(child, card), &record)) {
+			graph_books_add(parent, record.bytes, card);
 		}
 	}
 }
 
-void graph_books_forget(bool is_exec, const void *handle) {
+/* What a record of an instantiated graph has in `extra`. */
+enum { EXEC_FREES_ITSELF = 1, EXEC_LAUNCHED = 2 };
+
+void graph_books_instantiate(CUgraph graph, CUgraphExec exec, bool frees_itself) {
+	struct record record;
+	struct record old;
+	for (int card = 0; card < REGION_DEVICES; card++) {
+		if (allocates_on(card) && table_find(&slice_process()->table, RECORD_GRAPH,
+						     key_of(graph, card), &record)) {
+			record.kind = RECORD_EXEC;
+			record.key = key_of(exec, card);
+			record.extra = frees_itself ? EXEC_FREES_ITSELF : 0;
+			table_put(&slice_process()->table, &record, &old);
+		}
+	}
+}
+
+void graph_books_launched(CUgraphExec exec, CUresult result) {
+	struct record record;
+	struct record old;
+	for (int card = 0; card < REGION_DEVICES && result == CUDA_SUCCESS; card++) {
+		if (allocates_on(card) && table_find(&slice_process()->table, RECORD_EXEC,
+						     key_of(exec, card), &record)) {
+			record.extra |= EXEC_LAUNCHED;
+			table_put(&slice_process()->table, &record, &old);
+		}
+	}
+}
+
+void graph_books_forget(enum record_kind kind, const void *handle) {
 	struct record record;
 	for (int card = 0; card < REGION_DEVICES; card++) {
 		if (allocates_on(card)) {
-			charge_lift(is_exec ? RECORD_EXEC : RECORD_GRAPH, key_of(handle, card), &record);
+			charge_lift(kind, key_of(handle, card), &record);
 		}
 	}
 }
@@ -97,19 +127,50 @@ static bool read_attribute(int card, CUgraphMem_attribute attribute, uint64_t *b
 	return read != NULL && read(device_of(card), attribute, bytes) == CUDA_SUCCESS;
 }
 
-/* The charge of all graphs of this process on a card lies under the card's number. */
-static void settle(int card, uint64_t paid) {
-	struct process *process = slice_process();
-	struct record record = {.kind = RECORD_NONE};
-	uint64_t reserved;
-	pthread_mutex_lock(&process->pools_lock);
-	table_find(&process->table, RECORD_GRAPHS, (uint64_t)card, &record);
-	const uint64_t before = record.kind == RECORD_GRAPHS ? record.bytes : 0;
-	if (!read_attribute(card, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved)) {
-		reserved = before + paid;
+/* What all graphs of a card are charged with lies under its number. */
+static uint64_t charged(int card) {
+	struct record record;
+	const bool known =
+		table_find(&slice_process()->table, RECORD_GRAPHS, (uint64_t)card, &record);
+	return known ? record.bytes : 0;
+}
+
+struct outlook {
+	uint64_t reserved; /* by graphs now */
+	uint64_t later;    /* when some bytes more are in use */
+};
+
+/* Looks to when *under_way* bytes more are in use. Returns false where the driver tells nothing. */
+static bool look_out(int card, uint64_t under_way, struct outlook *outlook) {
+	uint64_t used;
+	if (!read_attribute(card, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &outlook->reserved)) {
+		return false;
 	}
-	quota_move(card, before + paid, reserved);
-	note(RECORD_GRAPHS, (uint64_t)card, reserved, card);
+	if (!read_attribute(card, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) ||
+	    used > outlook->reserved) {
+		used = outlook->reserved;
+	}
+	const uint64_t later = used + under_way;
+	outlook->later = later > outlook->reserved ? later : outlook->reserved;
+	return true;
+}
+
+/* Makes the charge what graphs have, but for what launches that run now have reserved beyond that.
+ * *done* bytes were of a launch that has returned. */
+static void settle(int card, uint64_t done) {
+	struct process *process = slice_process();
+	struct outlook outlook;
+	pthread_mutex_lock(&process->pools_lock);
+	process->graphs_under_way[card] -= done;
+	const uint64_t under_way = process->graphs_under_way[card];
+	const uint64_t before = charged(card);
+	if (look_out(card, under_way, &outlook)) {
+		const uint64_t promised = before < outlook.later ? before : outlook.later;
+		const bool keeps = under_way != 0 && promised > outlook.reserved;
+		const uint64_t after = keeps ? promised : outlook.reserved;
+		quota_move(card, before, after);
+		note(RECORD_GRAPHS, (uint64_t)card, after, card);
+	}
 	pthread_mutex_unlock(&process->pools_lock);
 }
 
@@ -119,32 +180,73 @@ void graphs_read(int card) {
 	}
 }
 
-/* What a launch may take of a card beyond what graphs have reserved of it. */
-static uint64_t shortage(int card, uint64_t bytes) {
-	uint64_t reserved;
-	uint64_t used;
-	uint64_t idle = 0;
-	if (read_attribute(card, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &reserved) &&
-	    read_attribute(card, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used) && reserved > used) {
-		idle = reserved - used;
+enum answer { GRANTED, REFUSED, BUSY };
+
+/* Reserves what the card must have for *bytes* more beside all launches that run now. BUSY: it doesn't
+ * fit, and some of those may take less than they might. */
+static enum answer reserve(int card, uint64_t bytes) {
+	struct process *process = slice_process();
+	struct outlook outlook;
+	pthread_mutex_lock(&process->pools_lock);
+	const uint64_t others = process->graphs_under_way[card];
+	const uint64_t before = charged(card);
+	const bool told = look_out(card, others + bytes, &outlook);
+	const uint64_t after = told ? outlook.later : before + bytes;
+	const uint64_t more = after > before ? after - before : 0;
+	const bool fits = more == 0 || quota_has_room(card, more);
+	atomic_store(&process->pools_settling, 1);
+	const bool granted = fits && (more == 0 || quota_reserve(card, more));
+	atomic_store(&process->pools_settling, 0);
+	if (granted) {
+		process->graphs_under_way[card] += bytes;
+		note(RECORD_GRAPHS, (uint64_t)card, before + more, card);
 	}
-	return bytes > idle ? bytes - idle : 0;
+	pthread_mutex_unlock(&process->pools_lock);
+	return granted ? GRANTED : others != 0 ? BUSY : REFUSED;
 }
 
-bool graph_books_begin(CUgraphExec exec, struct graph_charges *charges) {
+#define PATIENCE_NS UINT64_C(20000000) /* for launches of other threads to return */
+#define PAUSE_NS UINT64_C(50000)
+
+static bool begin_on(int card, uint64_t bytes) {
+	const enum answer first = reserve(card, bytes);
+	if (first == GRANTED) {
+		return true;
+	}
+	quota_used(card); /* without the dead */
+	pools_read(card);
+	const uint64_t until = clock_ns() + PATIENCE_NS;
+	enum answer answer;
+	while ((answer = reserve(card, bytes)) == BUSY && clock_ns() < until) {
+		clock_sleep_ns(PAUSE_NS);
+	}
+	if (answer != GRANTED) {
+		atomic_fetch_add(&slice.region->cards[card].refused, 1);
+	}
+	return answer == GRANTED;
+}
+
+/* What a launch may take beyond what is in use. */
+static uint64_t need_of(const struct record *record) {
+	const uint64_t again = EXEC_FREES_ITSELF | EXEC_LAUNCHED;
+	return record->kind == RECORD_EXEC && (record->extra & again) == again ? 0 : record->bytes;
+}
+
+bool graph_books_begin(enum record_kind kind, const void *handle, struct graph_charges *charges) {
 	struct record record;
 	charges->count = 0;
 	for (int card = 0; card < REGION_DEVICES && slice_process()->graphs_allocate != 0; card++) {
-		if (!allocates_on(card) || !table_find(&slice_process()->table, RECORD_EXEC,
-						       key_of(exec, card), &record)) {
+		if (!allocates_on(card) ||
+		    !table_find(&slice_process()->table, kind, key_of(handle, card), &record)) {
 			continue;
 		}
-		struct charge *charge = &charges->cards[charges->count];
-		if (!charge_on(charge, card, shortage(card, record.bytes))) {
+		const uint64_t bytes = need_of(&record);
+		if (!begin_on(card, bytes)) {
 			graph_books_end(charges);
 			return false;
 		}
-		charges->count++;
+		charges->cards[charges->count].card = card;
+		charges->cards[charges->count++].bytes = bytes;
 	}
 	return true;
 }

@@ -128,12 +128,15 @@ CUresult hook_cuLaunchGridAsync(fn_cuLaunchGridAsync real, CUfunction f, int gri
 
 CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstream hStream) {
 	struct graph_charges charges;
-	if (!graph_books_begin(hGraphExec, &charges)) {
+	if (!graph_books_begin(RECORD_EXEC, hGraphExec, &charges)) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	const CUstream stream = stream_meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
 	const bool timed = launch(CORES_GRAPH_BLOCKS, stream);
 	const CUresult result = launched(timed, stream, real(hGraphExec, hStream));
+	if (charges.count != 0) {
+		graph_books_launched(hGraphExec, result);
+	}
 	graph_books_end(&charges);
 	return result;
 }

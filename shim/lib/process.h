@@ -49,6 +49,7 @@ struct process {
 	pthread_mutex_t handles_lock; /* handles, mappings, bindings of virtual memory */
 	uint64_t last_object;
 	pthread_mutex_t pools_lock; /* what pools and graphs have reserved */
+	uint64_t graphs_under_way[REGION_DEVICES]; /* under pools_lock: what launches that run now may take */
 	_Atomic uint32_t pools_settling; /* some thread reserves under that lock */
 	_Atomic uint32_t pools_stale; /* a free is under way: look again when streams are done */
 	_Atomic uint32_t graphs_allocate; /* bit by card: some graph allocates on it */

@@ -1,5 +1,6 @@
 /* CUDA: graphs that grow by what is called on a stream. */
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "driver.h"
 #include "graph.h"
@@ -57,13 +58,45 @@ CU_API cuStreamBeginCapture_v2_ptsz(void *handle, int mode) {
 	return capture(stream_of(handle, 1), mode);
 }
 
+/* The nodes of an existing graph are captured again. */
+static int recapture(struct stub_stream *stream, int mode, struct graph *graph) {
+	NEED(object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	int rc = capture(stream, mode);
+	if (rc == CU_OK) {
+		free(stream->graph);
+		graph_empty(graph);
+		stream->graph = graph;
+	}
+	return rc;
+}
+
+CU_API cuStreamBeginRecaptureToGraph(void *handle, int mode, struct graph *graph, void *callback, void *data) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)callback;
+	(void)data;
+	return recapture(stream_of(handle, 0), mode, graph);
+}
+
+CU_API cuStreamBeginRecaptureToGraph_ptsz(void *handle, int mode, struct graph *graph, void *callback, void *data) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)callback;
+	(void)data;
+	return recapture(stream_of(handle, 1), mode, graph);
+}
+
 static int end_capture(struct stub_stream *stream, struct graph **out) {
 	NEED(out != NULL);
 	if (!stream->capturing) {
 		return CU_ILLEGAL_STATE;
 	}
 	*out = stream->graph;
-	graph_book(*out, GRAPH);
+	if (object_find((address)(uintptr_t)*out, GRAPH, GRAPH) == NULL) {
+		graph_book(*out, GRAPH);
+	}
 	stream->capturing = 0;
 	stream->graph = NULL;
 	strict_captures -= stream->strict;

@@ -6,9 +6,12 @@
 #include "driver.h"
 #include "graph.h"
 
-/* CUgraphMem_attribute by number; CU_GRAPH_NODE_TYPE_KERNEL, _MEM_ALLOC and _MEM_FREE. */
+/* CUgraphMem_attribute by number; CU_GRAPH_NODE_TYPE_KERNEL, _GRAPH, _MEM_ALLOC and _MEM_FREE. */
 enum { USED = 0, USED_HIGH = 1, RESERVED = 2, RESERVED_HIGH = 3 };
-enum { NODE_KERNEL = 0, NODE_ALLOC = 10, NODE_FREE = 11 };
+enum { NODE_KERNEL = 0, NODE_GRAPH = 4, NODE_ALLOC = 10, NODE_FREE = 11 };
+
+/* CUgraphInstantiate_flags */
+enum { AUTO_FREE_ON_LAUNCH = 1, UPLOAD = 2 };
 
 /* What all graphs of this process took of a card. */
 static struct {
@@ -37,11 +40,21 @@ void graph_book(struct graph *graph, enum kind kind) {
 	object_add((address)(uintptr_t)graph, kind, -1, 0, NULL)->detail = graph;
 }
 
-static void graph_end(struct graph *graph) {
+void graph_empty(struct graph *graph) {
 	while (graph->memory != NULL) {
 		struct graph_memory *next = graph->memory->next;
 		free(graph->memory);
 		graph->memory = next;
+	}
+	graph->kernels_ns = graph->kernels = 0;
+}
+
+static void graph_end(struct graph *graph) {
+	graph_empty(graph);
+	while (graph->moved != NULL) {
+		struct graph *next = graph->moved->next;
+		graph_end(graph->moved);
+		graph->moved = next;
 	}
 	free(graph);
 }
@@ -191,12 +204,56 @@ CU_API cuGraphAddMemFreeNode(address *out, struct graph *graph, const address *n
 	return add_free(out, graph, start);
 }
 
+/* CUDA_CHILD_GRAPH_NODE_PARAMS */
+struct child_node {
+	struct graph *graph;
+	int moved;
+};
+
+/* All that the child does, the parent does now; the child is nobody else's any more. */
+static void move_child(struct graph *graph, struct graph *child) {
+	free(object_remove((address)(uintptr_t)child, GRAPH, GRAPH));
+	struct graph_memory **last = &graph->memory;
+	while (*last != NULL) {
+		last = &(*last)->next;
+	}
+	*last = child->memory;
+	child->memory = NULL;
+	child->next = graph->moved;
+	graph->moved = child;
+}
+
+static int add_child(address *out, struct graph *graph, const struct child_node *node) {
+	NEED(out != NULL && node->graph != graph && (node->moved == 0 || node->moved == 1));
+	NEED(object_find((address)(uintptr_t)node->graph, GRAPH, GRAPH) != NULL);
+	if (!node->moved && node->graph->memory != NULL) {
+		return CU_NOT_SUPPORTED;
+	}
+	graph->kernels_ns += node->graph->kernels_ns;
+	graph->kernels += node->graph->kernels;
+	if (node->moved) {
+		move_child(graph, node->graph);
+	}
+	*out = handle_new();
+	return CU_OK;
+}
+
+CU_API cuGraphAddChildGraphNode(address *out, struct graph *graph, const address *needs, size_t count,
+                                struct graph *child) {
+	DRIVER_ENTER();
+	(void)state;
+	const struct child_node node = {child, 0};
+	NEED((needs != NULL || count == 0) && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
+	return add_child(out, graph, &node);
+}
+
 /* CUgraphNodeParams: the kind, 12 bytes of nothing, and what the kind needs. */
 struct node {
 	int kind;
 	int reserved[3];
 	union {
 		struct kernel_node kernel;
+		struct child_node child;
 		struct alloc_node alloc;
 		address start;
 		long long room[29];
@@ -209,6 +266,8 @@ static int add_node(struct stub_state *state, address *out, struct graph *graph,
 	switch (node->kind) {
 	case NODE_KERNEL:
 		return add_kernel(state, out, graph, &node->of.kernel);
+	case NODE_GRAPH:
+		return add_child(out, graph, &node->of.child);
 	case NODE_ALLOC:
 		return add_alloc(out, graph, &node->of.alloc);
 	case NODE_FREE:
@@ -225,6 +284,14 @@ CU_API cuGraphAddNode(address *out, struct graph *graph, const address *needs, s
 }
 
 CU_API cuGraphAddNode_v2(address *out, struct graph *graph, const address *needs, const void *data, size_t count,
+                         struct node *node) {
+	DRIVER_ENTER();
+	(void)data;
+	NEED(needs != NULL || count == 0);
+	return add_node(state, out, graph, node);
+}
+
+CU_API cuGraphAddNode_v3(address *out, struct graph *graph, const address *needs, const void *data, size_t count,
                          struct node *node) {
 	DRIVER_ENTER();
 	(void)data;
@@ -265,10 +332,20 @@ struct instantiate_parameters {
 	int result;
 };
 
+static int upload(const struct graph *exec);
+
+static int instantiate_flagged(struct graph **out, const struct graph *graph, unsigned long long flags) {
+	int rc = instantiate(out, graph);
+	if (rc == CU_OK) {
+		(*out)->frees_itself = (flags & AUTO_FREE_ON_LAUNCH) != 0;
+	}
+	return rc == CU_OK && (flags & UPLOAD) != 0 ? upload(*out) : rc;
+}
+
 static int instantiate_with(struct graph **out, const struct graph *graph, struct instantiate_parameters *parameters) {
 	NEED(parameters != NULL);
 	parameters->result = 0;
-	return instantiate(out, graph);
+	return instantiate_flagged(out, graph, parameters->flags);
 }
 
 CU_API cuGraphInstantiateWithParams(struct graph **out, const struct graph *graph, struct instantiate_parameters *with) {
@@ -287,8 +364,7 @@ CU_API cuGraphInstantiateWithParams_ptsz(struct graph **out, const struct graph 
 CU_API cuGraphInstantiateWithFlags(struct graph **out, const struct graph *graph, unsigned long long flags) {
 	DRIVER_ENTER();
 	(void)state;
-	(void)flags;
-	return instantiate(out, graph);
+	return instantiate_flagged(out, graph, flags);
 }
 
 static void raise_to(uint64_t *high, uint64_t now) {
@@ -351,9 +427,48 @@ int graph_memory_free(address start) {
 	return CU_OK;
 }
 
+/* The memory is there from now on, and idle until a launch. */
+static int upload(const struct graph *exec) {
+	if (object_find((address)(uintptr_t)exec, EXEC, EXEC) == NULL) {
+		return CU_INVALID_HANDLE;
+	}
+	pthread_mutex_lock(&guard);
+	int rc = take_all(exec);
+	for (const struct graph_memory *memory = exec->memory; memory != NULL && rc == CU_OK; memory = memory->next) {
+		pool[memory->card].used -= memory->freed ? 0 : memory->bytes;
+	}
+	pthread_mutex_unlock(&guard);
+	return rc;
+}
+
+CU_API cuGraphUpload(const struct graph *exec, void *handle) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)handle;
+	return upload(exec);
+}
+
+CU_API cuGraphUpload_ptsz(const struct graph *exec, void *handle) {
+	CONTEXT_ENTER();
+	(void)state;
+	(void)context;
+	(void)handle;
+	return upload(exec);
+}
+
+static void free_held(const struct graph *exec) {
+	for (const struct graph_memory *memory = exec->memory; memory != NULL; memory = memory->next) {
+		graph_memory_free(memory->start);
+	}
+}
+
 static int launch(struct stub_state *state, const struct graph *exec, struct stub_stream *stream) {
 	if (object_find((address)(uintptr_t)exec, EXEC, EXEC) == NULL) {
 		return CU_INVALID_HANDLE;
+	}
+	if (exec->frees_itself) {
+		free_held(exec);
 	}
 	NEED(!is_held(exec));
 	pthread_mutex_lock(&guard);

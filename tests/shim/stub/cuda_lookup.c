@@ -82,6 +82,7 @@ static const struct abi {
     {"cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"},
     {"cuGraphAddNode", 12020, "cuGraphAddNode"},
     {"cuGraphAddNode", 12030, "cuGraphAddNode_v2"},
+    {"cuGraphAddNode", 13040, "cuGraphAddNode_v3"},
     {"cuGraphAddMemAllocNode", 11040, "cuGraphAddMemAllocNode"},
 };
 

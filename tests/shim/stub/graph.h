@@ -16,11 +16,17 @@ struct graph {
 	uint64_t kernels_ns;
 	uint64_t kernels;
 	struct graph_memory *memory;
+	struct graph *moved; /* children that were moved in; they end with it */
+	struct graph *next;  /* among the children of its parent */
+	int frees_itself;    /* what an earlier launch left is freed by the next one */
 };
 
 /* An empty graph that nobody knows; and its entry under its handle. */
 struct graph *graph_new(void);
 void graph_book(struct graph *graph, enum kind kind);
+
+/* Takes out all nodes. */
+void graph_empty(struct graph *graph);
 
 void graph_add_kernel(struct graph *graph, uint64_t duration);
 address graph_add_memory(struct graph *graph, int card, uint64_t bytes);
