@@ -86,28 +86,61 @@ class Feed:
             readers: by kind, where something else than the model's objects is wanted.
             select: by kind, ``labelSelector`` and ``fieldSelector`` where not all objects are wanted.
         """
-        pace = pace or Pace(page=page)
+        self._api, self._pace, self._readers = api, pace or Pace(page=page), readers
         self.changed = asyncio.Event()
         self._unread = {kind: _Unread() for kind in kinds}
-        self._reflectors = [
-            Reflector(
-                api,
-                RESOURCES[kind],
-                unread.put,
-                self._told,
-                pace,
-                reader=readers.get(kind),
-                select=select.get(kind),
-            )
-            for kind, unread in self._unread.items()
-        ]
+        self._reflectors = [self._reflector(kind, select.get(kind)) for kind in self._unread]
         self.stats = FeedStats({one.resource.kind: one.stats for one in self._reflectors})
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: dict[Reflector, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Follow the server until cancelled. Whatever the server does is survived."""
-        async with asyncio.TaskGroup() as group:
+        async with asyncio.TaskGroup() as self._group:
             for one in self._reflectors:
-                group.create_task(one.run(), name=f"follow {one.resource.plural}")
+                self._start(one)
+
+    def follow(self, kind: str, select: Mapping[str, str]) -> Reflector:
+        """Follow further objects of *kind*, which ``stats`` is about from now on; ``leave`` ends it."""
+        self._unread.setdefault(kind, _Unread())
+        more = self._reflector(kind, select)
+        self._reflectors.append(more)
+        self.stats.kinds[kind] = more.stats
+        self._start(more)
+        return more
+
+    def leave(self, one: Reflector) -> None:
+        """Follow what *one* follows no more: its objects count as gone."""
+        self._reflectors.remove(one)
+        if one in self._tasks:
+            self._tasks.pop(one).cancel()
+        one.forget()
+        kind = one.resource.kind
+        left = [other.stats for other in self._reflectors if other.resource.kind == kind]
+        if left:
+            self.stats.kinds[kind] = left[-1]
+        else:
+            del self.stats.kinds[kind]
+
+    def of(self, kind: str) -> list[Reflector]:
+        """Who follows objects of *kind*."""
+        return [one for one in self._reflectors if one.resource.kind == kind]
+
+    def _reflector(self, kind: str, select: Mapping[str, str] | None) -> Reflector:
+        return Reflector(
+            self._api,
+            RESOURCES[kind],
+            self._unread[kind].put,
+            self._told,
+            self._pace,
+            reader=self._readers.get(kind),
+            select=select,
+        )
+
+    def _start(self, one: Reflector) -> None:
+        if self._group is not None:
+            name = f"follow {one.resource.plural}"
+            self._tasks[one] = self._group.create_task(one.run(), name=name)
 
     async def synced(self) -> None:
         """Return once all kinds were listed; kinds the server does not serve count as listed, and empty."""

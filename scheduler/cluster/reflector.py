@@ -164,6 +164,12 @@ class Reflector:
             except (ApiError, Unreachable, Garbage) as error:
                 await self._recover(error)
 
+    def forget(self) -> None:
+        """Say of all objects that they are gone: nobody follows them from now on."""
+        for key in list(self._held):
+            self._delete(key, self._version)
+        self._told()
+
     async def _recover(self, error: ApiError | Unreachable | Garbage) -> None:
         """Decide where to go on after *error*, and wait for that."""
         self._failures += 1

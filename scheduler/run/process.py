@@ -28,12 +28,12 @@ from volcano_py.scheduler.model.queues import DEFAULT_QUEUE
 from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run import collector
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
-from volcano_py.scheduler.run.following import feed_for
+from volcano_py.scheduler.run.following import DeviceConfigs, feed_for
 from volcano_py.scheduler.run.health import Health
 from volcano_py.scheduler.run.journal import Journal
 from volcano_py.scheduler.run.loop import Loop, Pacing
 from volcano_py.scheduler.run.metrics import Metrics, Sample
-from volcano_py.scheduler.run.reload import ConfigFile
+from volcano_py.scheduler.run.reload import ConfigFile, Configured
 from volcano_py.scheduler.run.replay import last_cycle
 from volcano_py.scheduler.run.triggers import Triggers
 from volcano_py.scheduler.run.worker import Worker
@@ -135,6 +135,7 @@ class _Scheduler:
             clock=boot_seconds,
         )
         self._feed = feed_for(api, first.config)
+        self._device_configs = DeviceConfigs(self._feed, first.config)
         self._writer = Writer(
             api, fence=self.leads, component=COMPONENT, instance=identity, settings=settings.writer
         )
@@ -149,7 +150,7 @@ class _Scheduler:
             0 if journal is None else last_cycle(journal.folder),
             settings.default_queue,
         )
-        self._health = Health(config_trouble=lambda: self._file.trouble)
+        self._health = Health(config_trouble=self._trouble)
         self._loop = Loop(self._feed, self._writer, self._worker, self.leads, self._health, settings.pacing)
         self._web = Web(self._health.alive, self._health.ready, self._metrics.text)
         self._metrics.config_ok.set(1.0)
@@ -194,18 +195,30 @@ class _Scheduler:
 
     async def _watch_config(self) -> None:
         """Bring what the file says into force whenever it says something else."""
-        told = ""
+        told, coming = "", None
         while True:
             await asyncio.sleep(_CONFIG_POLL_S)
             found = self._file.changed()
             if found is not None:
-                self._loop.configure(found)
-                self._metrics.config_reloads.inc()
-                _log.info("config_reloaded", file=str(self._file.path))
-            if self._file.trouble != told:
-                told = self._file.trouble
+                coming = found
+                self._device_configs.expect(found.config)
+            if coming is not None and self._device_configs.is_read:
+                self._bring_in(coming)
+                coming = None
+            if self._trouble() != told:
+                told = self._trouble()
                 self._metrics.config_ok.set(0.0 if told else 1.0)
                 self._tell_of_config(told)
+
+    def _bring_in(self, config: Configured) -> None:
+        self._loop.configure(config)
+        self._device_configs.turn()
+        self._metrics.config_reloads.inc()
+        _log.info("config_reloaded", file=str(self._file.path))
+
+    def _trouble(self) -> str:
+        """Why what the file says is not in force."""
+        return self._file.trouble or self._device_configs.trouble
 
     async def _watch_refusals(self) -> None:
         """Log what the server does not let us say, which nobody sees otherwise."""

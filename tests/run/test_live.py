@@ -17,6 +17,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
 from volcano_py.client.api import RESOURCES
 from volcano_py.scheduler.run.replay import Note, Replayed, replay
+from volcano_py.simulator.card_shorthand import node_cards
 
 RBAC = Path(__file__).parents[2] / "deploy" / "rbac"
 CONFIG = "actions: enqueue, allocate, backfill\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n"
@@ -109,6 +110,33 @@ def test_another_configuration_comes_into_force_and_a_bad_one_does_not(cluster: 
     )
     cluster.wait_bound(1, "fourth")
     assert cluster.bound("third") == {}
+
+
+def test_another_configuration_may_name_another_configmap_of_cards(cluster: Cluster) -> None:
+    """Its names of resources are in force with it, without a restart."""
+    cluster.default_queue()
+    notes, amounts = node_cards("n0", {"count": 1})
+    carded = objects.node("n0", annotations=notes)
+    carded["status"]["allocatable"] = {**carded["status"]["allocatable"], **amounts}
+    cluster.create(carded)
+    devices = {"device-config.yaml": "nvidia: {resourceCountName: example.com/slice}"}
+    place = {"name": "other-devices", "namespace": "kube-system"}
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": place, "data": devices})
+    conf = cluster.place / "conf.yaml"
+    conf.write_text(CONFIG.replace("{name: predicates}", "{name: predicates}, {name: deviceshare}"))
+    try:
+        scheduler = cluster.scheduler("--scheduler-conf", str(conf), "--no-leader-elect")
+        asks = {"cpu": "100m", "example.com/slice": "1", "nvidia.com/gpumem": "600"}
+        waiting = objects.pod(cluster.space, "a-0", group="a", requests=asks)
+        cluster.create(objects.group(cluster.space, "a", 1), waiting)
+        key = f"{cluster.space}/a-0"
+        cluster.until(lambda: cluster.condition("Pod", key, "PodScheduled"), what="why it waits")
+        named = "{name: deviceshare, arguments: {deviceshare.KnownGeometriesCMName: other-devices}}"
+        conf.write_text(conf.read_text().replace("{name: deviceshare}", named))
+        cluster.wait_bound(1, "a")
+        assert get(scheduler, "/readyz")[0] == 200
+    finally:  # the server is shared with other tests
+        cluster.delete("ConfigMap", "kube-system/other-devices")
 
 
 def test_a_configuration_that_can_not_be_carried_out_ends_the_start(tmp_path: Path) -> None:
