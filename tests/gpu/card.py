@@ -39,10 +39,19 @@ def find_card() -> RealCard | None:
     return RealCard(found[0], int(found[1])) if len(found) == 2 else None
 
 
+def works(script: str) -> bool:
+    """Whether PYTHON runs *script* without an error."""
+    return subprocess.run([PYTHON, "-c", script], capture_output=True, check=False).returncode == 0
+
+
+def has(module: str) -> bool:
+    """Whether PYTHON has *module*."""
+    return works(f"import {module}")
+
+
 def has_torch() -> bool:
     """Whether PYTHON has a PyTorch that sees a card."""
-    check = "import torch; torch.zeros(1, device='cuda')"
-    return subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0
+    return works("import torch; torch.zeros(1, device='cuda')")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.card import MIB, RealCard, RealSlice, find_card, has_torch, make_slice, query
+from tests.gpu.card import MIB, RealCard, RealSlice, find_card, has, has_torch, make_slice, query
+from tests.gpu.scripts import FILL, RUNTIME
 from tests.shim.harness import build_library
 from volcano_py.shim.agent import region
 
@@ -18,22 +19,6 @@ pytestmark = pytest.mark.skipif(CARD is None, reason="no NVIDIA card on this mac
 LIMIT_MIB = 4096
 
 MakeSlice = Callable[..., RealSlice]
-
-FILL = (
-    "import torch\n"
-    "held, refused = [], ''\n"
-    "try:\n"
-    "    for _ in range(100000):\n"
-    "        held.append(torch.empty(32 << 20, dtype=torch.uint8, device='cuda'))\n"
-    "except torch.cuda.OutOfMemoryError:\n"
-    "    refused = 'refused'\n"
-    "print(len(held) * 32, refused)\n"
-    "print(*(value >> 20 for value in torch.cuda.mem_get_info()))\n"
-    "del held\n"
-    "torch.cuda.synchronize()\n"
-    "torch.cuda.empty_cache()\n"
-    "print(torch.empty(32 << 20, dtype=torch.uint8, device='cuda').numel() >> 20)\n"
-)
 
 MULTIPLY = (
     "import time, torch\n"
@@ -87,6 +72,10 @@ needs_torch = pytest.mark.skipif(
     CARD is None or not has_torch(), reason="no NVIDIA card, or no PyTorch (GPU_PYTHON)"
 )
 
+needs_cuda_python = pytest.mark.skipif(
+    CARD is None or not has("cuda.cudart"), reason="no NVIDIA card, or no cuda-python 12.6.0 (GPU_PYTHON)"
+)
+
 
 def test_nvidia_smi_shows_the_slice(slice_of: MakeSlice) -> None:
     assert query("memory.total", slice_of().environment()) == [str(LIMIT_MIB)]
@@ -120,6 +109,17 @@ def test_pytorch_fills_its_slice_and_goes_on(slice_of: MakeSlice, allocator: str
     assert LIMIT_MIB * 0.7 <= int(mib) <= LIMIT_MIB
     assert int(seen.split()[1]) == LIMIT_MIB
     assert again == "32"
+
+
+@needs_cuda_python
+def test_cuda_python_gets_its_slice_by_every_call_of_the_runtime(slice_of: MakeSlice) -> None:
+    *ways, total = slice_of().python(RUNTIME)
+    assert total == f"total {LIMIT_MIB}"
+    for way in ways:
+        name, over, part, taken, freed, left = way.split()
+        assert (name, over, part, freed) == (name, "2", "0", "0")
+        assert 64 <= int(taken) <= 68
+        assert int(left) <= 4
 
 
 @needs_torch

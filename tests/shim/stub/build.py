@@ -28,8 +28,9 @@ LIBRARIES = {
     "libnvidia-ml.so.1": (*BOOKS, *NVML),
     "libascendcl.so": (*BOOKS, "objects.c", "ascend.c"),
     "libclock.so": ("clock.c",),
+    "runtime/libcudart.so.12": ("runtime.c", "runtime_streams.c"),
 }
-"""Each library's sources; headers are every library's."""
+"""Each library's sources; headers are every library's. The runtime stands aside, for those who ask for it."""
 
 COMMANDS = {
     "probe": ("probe.c", "probe_memory.c", "families.c", "entry.c"),
@@ -99,9 +100,11 @@ def _build_libraries(output: Path) -> None:
     for library, names in LIBRARIES.items():
         sources = [SOURCES / name for name in names]
         if is_stale(output / library, sources + shared):
-            # A driver is versioned by its own name, so that dlvsym has something to find.
-            versioned = ("-Wl,--default-symver",) if library.endswith(".so.1") else ()
-            compile_to(output / library, sources, "-shared", f"-Wl,-soname,{library}", *versioned)
+            # Versioned by its own name: dlvsym has something to find, and programs their runtime's versions.
+            versioned = ("-Wl,--default-symver",) if ".so." in library else ()
+            (output / library).parent.mkdir(exist_ok=True)
+            name = (output / library).name
+            compile_to(output / library, sources, "-shared", f"-Wl,-soname,{name}", *versioned)
 
 
 def _build_programs(output: Path) -> None:

@@ -183,6 +183,13 @@ CU_API cuDeviceGetByPCIBusId(int *out, const char *bus_id) {
 	return CU_INVALID_DEVICE;
 }
 
+/* A part of 00000000:10:00.0: domain, bus, device. */
+static int bus_part(const struct stub_card *card, int part) {
+	unsigned int parts[3] = {0};
+	sscanf(card->bus_id, "%x:%x:%x", &parts[0], &parts[1], &parts[2]);
+	return (int)parts[part];
+}
+
 /* CUdevice_attribute by number. */
 CU_API cuDeviceGetAttribute(int *out, int attribute, int device) {
 	DEVICE_ENTER(device);
@@ -193,6 +200,15 @@ CU_API cuDeviceGetAttribute(int *out, int attribute, int device) {
 		break;
 	case 16: /* multiprocessors */
 		*out = books->sms;
+		break;
+	case 33:
+		*out = bus_part(books, 1);
+		break;
+	case 34:
+		*out = bus_part(books, 2);
+		break;
+	case 50:
+		*out = bus_part(books, 0);
 		break;
 	case 39: /* threads on a multiprocessor */
 		*out = books->threads_per_sm;

@@ -1,0 +1,78 @@
+"""Programs of others on the stub driver: PyTorch's allocators, and the runtime of cuda-python.
+
+By hand, where ``GPU_PYTHON`` names an interpreter that has them (docs/shim.md). PyTorch runs on the stub's
+runtime (stub/runtime.c): NVIDIA's wants NVIDIA's driver. cuda-python 12.6.0 has a runtime in Cython,
+NVIDIA's own too, which asks nothing of the driver.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.gpu.card import PYTHON, has
+from tests.gpu.scripts import FILL, RUNTIME
+from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, Slice, agree, one_slice
+from tests.shim.stub import build
+from tests.shim.stub.state import MIB, Card
+
+LIMIT_MIB = 1024
+CONTEXT_MIB = 300
+ALLOCATORS = ("", "expandable_segments:True", "backend:cudaMallocAsync")
+
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="session")
+def torch() -> None:
+    """Skips where there is no PyTorch."""
+    if not has("torch"):
+        pytest.skip("no PyTorch (GPU_PYTHON)")
+
+
+@pytest.fixture(scope="session")
+def cuda_python() -> None:
+    """Skips where there is no cuda-python with a runtime of its own."""
+    if not has("cuda._lib.ccudart.ccudart"):
+        pytest.skip("no cuda-python 12.6.0 (GPU_PYTHON)")
+
+
+@pytest.fixture
+def pod_with_context(library: Path, tmp_path: Path) -> Iterator[Slice]:
+    """A container with 1 GiB of a card on which a context takes 300 MiB."""
+    with one_slice(tmp_path, (LIMIT_MIB,), cards=[Card(context_mib=CONTEXT_MIB)]) as slice_:
+        yield slice_
+
+
+def torch_environment(allocator: str) -> dict[str, str]:
+    """What puts the stub's runtime in the place of the one that PyTorch brings."""
+    runtime = build.OUTPUT / "runtime" / "libcudart.so.12"
+    return {"LD_PRELOAD": f"{LIBRARY}:{runtime}", "PYTORCH_CUDA_ALLOC_CONF": allocator}
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_pytorch_fills_its_slice_and_goes_on(pod_with_context: Slice, allocator: str) -> None:
+    filled, seen, again = pod_with_context.run(
+        [PYTHON, "-c", FILL], torch_environment(allocator)
+    ).splitlines()
+    mib, refused = filled.split()
+    assert refused == "refused"
+    assert LIMIT_MIB - CONTEXT_MIB - 32 < int(mib) <= LIMIT_MIB - CONTEXT_MIB
+    assert int(seen.split()[1]) == LIMIT_MIB
+    assert again == "32"
+    assert pod_with_context.driver.violations == 0
+    assert pod_with_context.driver.container("pod").peak_bytes[0] > (LIMIT_MIB - 32) * MIB
+
+
+@pytest.mark.usefixtures("cuda_python")
+def test_cuda_python_gets_its_slice_by_every_call_of_the_runtime(pod_with_context: Slice) -> None:
+    *ways, total = pod_with_context.run([PYTHON, "-c", RUNTIME]).splitlines()
+    assert total == f"total {LIMIT_MIB}"
+    assert len(ways) == 6
+    for way in ways:
+        name, over, part, taken, freed, left = way.split()
+        assert (name, int(over), int(part), int(freed)) == (name, OUT_OF_MEMORY, 0, 0)
+        assert (name, int(taken), int(left)) == (name, 64, 0)
+    agree(pod_with_context)
