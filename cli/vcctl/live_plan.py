@@ -59,7 +59,7 @@ def plan(
         if not read[0] and not read[1]:
             raise CommandError("there is nothing to plan in it", code=USAGE)
         given = {identity(manifest.document) for manifest in read[0]}
-        live = await _around(cluster)
+        live = [*([] if source.cards is None else [source.cards]), *await _around(cluster)]
         around = [document for document in live if identity(document) not in given]
         report = plan_manifests(read, source.config, time.time(), cycles=cycles, settle=settle, around=around)
         replaced = sorted(map(_name, given & set(map(identity, live))))

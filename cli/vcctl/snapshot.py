@@ -77,8 +77,10 @@ async def snapshot(cluster: Cluster, conf: Path | None) -> Snapshot:
 
 
 def fed(source: Source, objects: Iterable[Listed]) -> Engine:
-    """An engine that holds *objects*."""
+    """An engine that holds *objects*, and calls cards as *source* does."""
     engine = Engine(source.config)
+    if source.cards is not None:
+        take_in(engine, [as_listed(source.cards)])
     take_in(engine, objects)
     return engine
 

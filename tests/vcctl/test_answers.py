@@ -8,10 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.e2e import objects
 from tests.e2e.live import Document
 from tests.vcctl.person import PROGRAM, Person
 from volcano_py.scheduler.model.kube.times import format_time
+from volcano_py.simulator.card_shorthand import node_cards
 
 
 def running(person: Person, name: str, node: str, queue: str, cpu: str, **spec: Any) -> None:
@@ -153,6 +156,51 @@ def test_the_configuration_of_the_cluster_is_used(person: Person) -> None:
         assert told["configuration"].startswith(f"ConfigMap {space}/volcano-scheduler-configmap")
     finally:
         person.cluster.delete("ConfigMap", f"{space}/volcano-scheduler-configmap")
+
+
+def test_cards_are_called_as_the_scheduler_calls_them(person: Person, tmp_path: Path) -> None:
+    """The device ConfigMap gives a share a name of its own; explain, plan, doctor and card know it too."""
+    name = "volcano-vgpu-device-config"
+    notes, amounts = node_cards("n0", {"count": 1, "memory": 8000})
+    carded = objects.node("n0", annotations=notes)
+    carded["status"]["allocatable"] = {**carded["status"]["allocatable"], **amounts}
+    person.cluster.create(carded)
+    asks = {"cpu": "1", "example.com/slice": "1", "nvidia.com/gpumem": "9000"}
+    waiting = objects.pod(person.space, "big-0", group="big", requests=asks)
+    person.cluster.create(objects.group(person.space, "big", 1), waiting)
+    pod = objects.pod(person.space, "small-0", group="small", requests={**asks, "nvidia.com/gpumem": "6000"})
+    manifest = tmp_path / "small.yaml"
+    manifest.write_text(yaml.safe_dump_all([objects.group(person.space, "small", 1), pod]))
+    planned = person.data("plan", "-f", str(manifest), "-n", person.space)
+    assert "example.com/slice" in planned["pending"][f"{person.space}/small-0"]["reason"]
+    person.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "kube-system"},
+            "data": {"device-config.yaml": "nvidia: {resourceCountName: example.com/slice}"},
+        }
+    )
+    try:
+        told = person.data("explain", "pod", "big-0", "-n", person.space)
+        assert "the largest card has 8000Mi, asked 9000Mi" in told["reasons"][0]["message"]
+        planned = person.data("plan", "-f", str(manifest), "-n", person.space)
+        assert [(d["pod"], d["node"]) for d in planned["decisions"]] == [(f"{person.space}/small-0", "n0")]
+        on_card(person, "held", {**asks, "nvidia.com/gpumem": "100"}, "n0-0,NVIDIA,100,0:;")
+        [card] = person.data("card", "n0")["cards"]
+        assert card["usedMemoryMiB"] == 100
+        said = {"data": {"device-config.yaml": "vnpus: what"}}
+        person.cluster.patch("ConfigMap", f"kube-system/{name}", said)
+        found = person.data("doctor", "--check", "objects")["findings"]
+        assert [one["object"] for one in found] == [f"ConfigMap kube-system/{name}"]
+    finally:
+        person.cluster.delete("ConfigMap", f"kube-system/{name}")
+
+
+def on_card(person: Person, name: str, asks: dict[str, str], record: str) -> None:
+    """A running pod with *record* of what it holds."""
+    notes = {"hami.io/vgpu-node": "n0", "hami.io/vgpu-devices-allocated": record}
+    running(person, name, "n0", "default", "1", annotations=notes, requests=asks)
 
 
 # -- plan ---------------------------------------------------------------------------------------
