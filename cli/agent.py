@@ -16,11 +16,12 @@ from volcano_py.cli.option_groups import grouped
 from volcano_py.client.api import AccessError, Api
 from volcano_py.scheduler.probes import Address, Web
 from volcano_py.scheduler.run.logs import set_up_logs
-from volcano_py.shim.agent.agent import Agent, Options, Paces
+from volcano_py.shim.agent.agent import Agent
 from volcano_py.shim.agent.cgroup.errors import CgroupError
 from volcano_py.shim.agent.cgroup.names import ROOTS
 from volcano_py.shim.agent.install import InstallError
 from volcano_py.shim.agent.keeper import Watch
+from volcano_py.shim.agent.options import Options, Paces
 from volcano_py.shim.agent.policy import Answer, Freezing, Overuse, Policy, Sharing, Yielding
 from volcano_py.shim.agent.publish import Cut
 

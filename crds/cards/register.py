@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -16,12 +17,16 @@ from volcano_py.crds.cards.errors import WireError
 from volcano_py.crds.cards.instances import Placement
 
 __all__ = [
+    "AWAY",
     "CORDON",
+    "HAMI_HANDSHAKE",
     "HAMI_REGISTER",
+    "VOLCANO_HANDSHAKE",
     "VOLCANO_REGISTER",
     "CardReport",
     "MigProfile",
     "WireError",
+    "away_since",
     "decode_hami",
     "decode_volcano",
     "encode_hami",
@@ -30,6 +35,10 @@ __all__ = [
 
 HAMI_REGISTER: Final = "hami.io/node-nvidia-register"
 VOLCANO_REGISTER: Final = "volcano.sh/node-vgpu-register"
+HAMI_HANDSHAKE: Final = "hami.io/node-handshake"
+VOLCANO_HANDSHAKE: Final = "volcano.sh/node-vgpu-handshake"
+AWAY: Final = "Deleted_"
+"""How a handshake begins by which a device plugin has gone: nobody hands out its cards. A time follows."""
 CORDON: Final = "hami.io/device-cordon"
 """Of a node: identities of cards that take nothing new, separated by commas."""
 LARGEST: Final = 2**24
@@ -114,6 +123,11 @@ class _Device(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _read_json: Final = msgspec.json.Decoder(list[_Device]).decode
+
+
+def away_since(now: datetime) -> str:
+    """The handshake of a device plugin that goes at *now*, as HAMi writes it."""
+    return f"{AWAY}{now:%Y-%m-%d %H:%M:%S}"
 
 
 def encode_hami(cards: Sequence[CardReport]) -> str:

@@ -32,11 +32,13 @@ class Register:
         key: the annotation.
         family: in whose form records are written for these cards.
         read: its text into cards; raises ``WireError``.
+        handshake: the annotation in which its plugin, or HAMi's scheduler, says that it has gone; "" for none.
     """
 
     key: str
     family: str
     read: Callable[[str], Sequence[CardReport]]
+    handshake: str = ""
 
 
 @dataclass(frozen=True, slots=True)

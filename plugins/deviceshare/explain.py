@@ -28,7 +28,7 @@ def no_cards(request: CardRequest, facts: CardFacts, blank: Room, rows: Rows32) 
     if cards.max() < count:
         return f"container asks {count} cards, node has {int(cards.max())}"
     if facts.usable[rows].sum(axis=1).max() < count:
-        return "cards unhealthy, cordoned or in MIG mode"
+        return "cards unhealthy, cordoned or in MIG mode, or their device plugin is away"
     if facts.eligible(request.selection)[rows].sum(axis=1).max() < count:
         return "card type, mode or UUID not accepted"
     return _never(request, blank)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.crds.cards.names import NVIDIA
+from volcano_py.crds.cards.register import HAMI_HANDSHAKE, VOLCANO_HANDSHAKE
 
 VOLCANO: Final = "volcano.sh"
 HAMI: Final = "hami.io"
@@ -21,7 +22,7 @@ MEASURES: Final = {
     for name in names
 }
 
-HANDSHAKES: Final = ("hami.io/node-handshake", "volcano.sh/node-vgpu-handshake")
+HANDSHAKES: Final = (HAMI_HANDSHAKE, VOLCANO_HANDSHAKE)
 """Beginnings of annotations that device plugins rewrite twice a minute on every node."""
 LENDS: Final = "volcano-py.io/oversubscribe"
 """Of a node: percent of their memory and cores that its cards give to pods which can be interrupted."""

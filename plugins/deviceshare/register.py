@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from volcano_py.crds.cards.register import CORDON, CardReport, WireError
+from volcano_py.crds.cards.register import AWAY, CORDON, CardReport, WireError
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.backend import Backend, Register, Units
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
@@ -30,8 +30,8 @@ _MOST_LENT: Final = 1000
 def cards_of(node: Node, catalogue: Catalogue = STANDARD) -> tuple[CardSpec, ...]:
     """The cards *node* reports, in its order; none without a register annotation.
 
-    A card takes no new slice (``healthy`` false) when it is reported so, when it is cordoned, or when the
-    node says that its device plugin offers nothing. Raises ``ObjectError`` on garbage.
+    A card takes no new slice (``healthy`` false) when it is reported so, when it is cordoned, or when its
+    device plugin is away. Raises ``ObjectError`` on garbage.
     """
     notes = node.metadata.annotations
     specs: list[CardSpec] = []
@@ -66,7 +66,7 @@ def _registered(node: Node, backend: Backend, register: Register, catalogue: Cat
         reports = register.read(notes[register.key])
     except WireError as error:
         raise ObjectError(Problem(child(_NOTES, register.key), str(error))) from error
-    gone = _plugin_is_gone(node, backend)
+    gone = _plugin_is_away(node, backend, register)
     soft = bool(backend.soft_node) and notes.get(backend.soft_node, str(backend.soft_nodes).lower()) == "true"
     return [_spec(report, backend, register.family, catalogue, soft=soft, gone=gone) for report in reports]
 
@@ -130,8 +130,14 @@ def _lent(notes: Mapping[str, str]) -> int:
     return int(text)
 
 
-def _plugin_is_gone(node: Node, backend: Backend) -> bool:
-    """The kubelet lists the shares as a resource and has none of them: nobody would hand out a card."""
+def _plugin_is_away(node: Node, backend: Backend, register: Register) -> bool:
+    """Nobody would hand out a card: the handshake says so, or the kubelet has no share of any name left.
+
+    A handshake that was not renewed says nothing. HAMi's scheduler then goes by what the kubelet has, too,
+    and the kubelet knows within seconds.
+    """
+    if node.metadata.annotations.get(register.handshake, "").startswith(AWAY):
+        return True
     offers: Mapping[str, Any] = node.status.allocatable
     stated = [offers[name] for name in backend.names.count if name in offers]
     return bool(stated) and all(str(amount) == "0" for amount in stated)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 import structlog
 
 from volcano_py.client.api import Api, ApiError, Unreachable
-from volcano_py.crds.cards import names
-from volcano_py.crds.cards.register import CORDON
+from volcano_py.crds.cards.register import AWAY, CORDON, HAMI_HANDSHAKE, away_since
 from volcano_py.shim.agent.answers import Host, grant, write_cdi
 from volcano_py.shim.agent.books import Room
 from volcano_py.shim.agent.cards import Cards
@@ -26,17 +23,17 @@ from volcano_py.shim.agent.collect import Collector
 from volcano_py.shim.agent.desk import Denied, Desk
 from volcano_py.shim.agent.follow import Follower
 from volcano_py.shim.agent.handing import Machine
-from volcano_py.shim.agent.health import IGNORED_XIDS, Health
+from volcano_py.shim.agent.health import Health
 from volcano_py.shim.agent.install import install
 from volcano_py.shim.agent.keeper import Keeper, Watch
 from volcano_py.shim.agent.metrics import SliceMetrics
 from volcano_py.shim.agent.migdriver import MigDriver
 from volcano_py.shim.agent.nvml import Card, Driver
+from volcano_py.shim.agent.options import Options
 from volcano_py.shim.agent.plugin import DevicePlugin
 from volcano_py.shim.agent.pods import Node, Pod
 from volcano_py.shim.agent.publish import (
     RECOVERED,
-    Cut,
     Publisher,
     listed,
     notes_for,
@@ -53,60 +50,6 @@ from volcano_py.shim.agent.wire.services import HEALTHY, UNHEALTHY
 
 _WHOLE_CORES: Final = 100
 _SAID_AGAIN_S: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Paces:
-    """How often things are looked at, in seconds.
-
-    Attributes:
-        cards: how they are.
-        kubelet: whether it was started again.
-        records: whether they say what the kubelet holds, without anything having happened.
-        slices: what may go; two looks in a row decide.
-        server: how long the API server is waited for at the start.
-        quiet: how long a card that reported an error must be quiet to be well again.
-    """
-
-    cards: float = 5.0
-    kubelet: float = 1.0
-    records: float = 10.0
-    slices: float = 30.0
-    server: float = 10.0
-    quiet: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the agent is told.
-
-    Attributes:
-        node: name of the node it is on.
-        library: the quota library's file.
-        resources: what it serves at the kubelet.
-        kubeconfig: of the API server; None to look for one.
-        kubelet: the kubelet's folder.
-        hook: folder for library and slices.
-        devices: folder of device nodes.
-        cdi: folder of CDI files; None answers the kubelet in full.
-        nvml: NVML's file; None for the usual one.
-        ignored_xids: errors that say nothing about a card.
-        watch: how containers are held from outside; None if they are not.
-    """
-
-    node: str
-    library: Path
-    resources: tuple[str, ...] = names.NVIDIA.count
-    kubeconfig: str | None = None
-    kubelet: Path = Path("/var/lib/kubelet")
-    hook: Path = Path("/usr/local/vgpu")
-    devices: Path = Path("/dev")
-    cdi: Path | None = None
-    nvml: str | None = None
-    cut: Cut = field(default_factory=lambda: Cut(10, 1.0))
-    ignored_xids: frozenset[int] = IGNORED_XIDS
-    paces: Paces = field(default_factory=Paces)
-    watch: Watch | None = None
 
 
 class Agent:
@@ -146,18 +89,30 @@ class Agent:
         self._collector = Collector(self._slices, options.cdi, self._cutter.end)
         folder = options.kubelet / "device-plugins"
         self.plugins = [
-            DevicePlugin(resource, folder, self.desk, self._devices, self._denied)
+            DevicePlugin(resource, folder, self.desk, self._devices, self._denied, self.publisher.look)
             for resource in options.resources
         ]
         self.vitals = Vitals(self._count)
         self._looked = self._begun = False
+        self._leaving = ""
         self.keeper = self._make_keeper(options.watch)
         self._denials = 0
         self._said: dict[tuple[str, str], float] = {}
         self._background: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Do everything until cancelled."""
+        """Do everything until cancelled; then the node says so before the kubelet loses its devices."""
+        work = asyncio.ensure_future(self._work())
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await self._leave()
+            raise
+        finally:
+            work.cancel()
+            await asyncio.wait({work})
+
+    async def _work(self) -> None:
         async with asyncio.TaskGroup() as group:
             for work in (self._nodes.run(), self._pods.run(), self.publisher.run(), self._begin(group)):
                 group.create_task(work)
@@ -211,6 +166,42 @@ class Agent:
         shares = cut.shares(card, self.cards.profiles.get(card.uuid, ()))
         # Percents of instances are rounded up, so together they may come to more than all.
         return Room(shares, cut.memory_mib(card), _WHOLE_CORES * (2 if card.mig else 1))
+
+    # -- the end ------------------------------------------------------------------------------------
+
+    async def _leave(self) -> None:
+        """Nothing new is placed here from now on, and who was placed before still gets its cards.
+
+        A pod that comes to the kubelet when no device plugin is there is refused for good.
+        """
+        if self._notes() is None or not self._is_served():
+            return
+        self._leaving = away_since(datetime.now(UTC))
+        try:
+            async with asyncio.timeout(self._options.paces.server):
+                await self.publisher.say({HAMI_HANDSHAKE: self._leaving})
+        except (ApiError, Unreachable, TimeoutError) as error:
+            self._log.warning("the node does not say that its agent goes", error=str(error))
+            return
+        await self._serve_the_last()
+
+    async def _serve_the_last(self) -> None:
+        """Stay while pods come whose bind was under way, and wait for their cards."""
+        paces, loop = self._options.paces, asyncio.get_running_loop()
+        end = loop.time() + paces.patience
+        await asyncio.sleep(paces.linger)
+        while loop.time() < end:
+            try:
+                if not (await self.desk.reconcile()).unserved():
+                    return
+            except Denied as error:
+                self._log.warning("it is not known who waits", error=str(error))
+                return
+            await asyncio.sleep(paces.kubelet / 5)
+
+    def _is_served(self) -> bool:
+        """Whether the kubelet has known us: before, and without it, nobody would hand out a card."""
+        return all(plugin.registered for plugin in self.plugins)
 
     # -- beginning, and what goes on ---------------------------------------------------------------
 
@@ -289,12 +280,14 @@ class Agent:
 
     def _wanted(self) -> dict[str, str | None] | None:
         notes = self._notes()
-        if notes is None or not self._begun:
+        if notes is None or not self._begun or not self._is_served():
             return None
         found = reports(
             self.cards.all(), self.cards.health.troubles(), self._options.cut, self.cards.profiles
         )
         wanted = notes_for(found, self.cards.scores, listed(notes, CORDON))
+        if self._leaving or notes.get(HAMI_HANDSHAKE, "").startswith(AWAY):
+            wanted[HAMI_HANDSHAKE] = self._leaving or None
         return wanted if RECOVERED not in notes else {**wanted, RECOVERED: None}
 
     def _node_changed(self) -> None:

@@ -36,6 +36,7 @@ class DevicePlugin:
         desk: who decides.
         devices: all shares as they are now.
         denied: told of what was denied.
+        taken: called when the kubelet has taken the registration.
 
     Attributes:
         registered: times that the kubelet took the registration.
@@ -48,9 +49,10 @@ class DevicePlugin:
         desk: Desk,
         devices: Callable[[], list[wire.Device]],
         denied: Callable[[Denied], None],
+        taken: Callable[[], None],
     ) -> None:
         self.resource, self._folder, self._desk = resource, folder, desk
-        self._devices, self._denied = devices, denied
+        self._devices, self._denied, self._taken = devices, denied, taken
         self.socket = folder / f"volcano-py-{resource.replace('/', '-')}.sock"
         self._server: grpc.aio.Server | None = None
         self._changed = asyncio.Condition()
@@ -96,6 +98,7 @@ class DevicePlugin:
             self._seen = kubelet
             self.registered += 1
             self._log.info("registered", socket=str(self.socket))
+            self._taken()
 
     async def _serve(self) -> None:
         self.socket.unlink(missing_ok=True)

@@ -153,6 +153,11 @@ class Publisher:
             return {}
         return {key: value for key, value in wanted.items() if notes.get(key) != value}
 
+    async def say(self, notes: Mapping[str, str | None]) -> None:
+        """Write *notes* now. Raises ``ApiError`` and ``Unreachable``."""
+        await self._server.patch(self._path, {"metadata": {"annotations": dict(notes)}})
+        self.writes += 1
+
     async def run(self) -> None:
         """Compare and write for ever."""
         wait_s = _PAUSE_S
@@ -163,8 +168,7 @@ class Publisher:
             if not difference:
                 continue
             try:
-                await self._server.patch(self._path, {"metadata": {"annotations": difference}})
-                self.writes += 1
+                await self.say(difference)
                 wait_s = _PAUSE_S
                 self._log.info("published", annotations=sorted(difference))
             except (ApiError, Unreachable) as error:

@@ -70,6 +70,14 @@ class View:
             )
         ]
 
+    def unserved(self) -> list[Pod]:
+        """Pods that were placed here and do not hold all they asked for yet."""
+        return [
+            each.pod
+            for each in self.placed
+            if set(self.served(each)) < {claim.container for claim in each.record.claims if claim.counts}
+        ]
+
     def astray(self) -> list[tuple[Waiting, str, frozenset[str]]]:
         """Containers whose devices are on other cards than their record says: who, resource, ids."""
         found = []

@@ -16,8 +16,9 @@ from tests.agent.kubelet import Admitted, Kubelet
 from volcano_py.client.api import Api
 from volcano_py.crds.cards import records
 from volcano_py.crds.cards.records import Keys, Part
-from volcano_py.shim.agent.agent import Agent, Options, Paces
+from volcano_py.shim.agent.agent import Agent
 from volcano_py.shim.agent.nvml import Card
+from volcano_py.shim.agent.options import Options, Paces
 from volcano_py.shim.agent.region import Region, read
 from volcano_py.shim.agent.slices import OWNER
 from volcano_py.simulator.apiserver.serving import EmbeddedServer
@@ -29,7 +30,7 @@ VGPU: Final = "volcano.sh/vgpu-number"
 PODS: Final = "/api/v1/namespaces/default/pods"
 WAIT_S: Final = 60.0
 CASE_S: Final = 300.0
-FAST: Final = Paces(cards=0.05, kubelet=0.05, records=0.2, slices=0.1, quiet=0.2)
+FAST: Final = Paces(cards=0.05, kubelet=0.05, records=0.2, slices=0.1, quiet=0.2, linger=0, patience=0)
 
 
 class NodeUnderTest:

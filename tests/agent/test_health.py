@@ -10,13 +10,13 @@ import pytest
 
 from tests.agent.node import GPU, VGPU, NodeUnderTest, node, part, until
 from volcano_py.crds.cards.register import HAMI_REGISTER, VOLCANO_REGISTER, decode_hami, decode_volcano
-from volcano_py.shim.agent.agent import Paces
 from volcano_py.shim.agent.health import Health
 from volcano_py.shim.agent.nvml import Event
+from volcano_py.shim.agent.options import Paces
 from volcano_py.shim.agent.publish import RECOVERED
 from volcano_py.shim.agent.wire import services
 
-FOREVER = Paces(cards=0.05, kubelet=0.05, records=0.2, slices=0.1, quiet=1e9)
+FOREVER = Paces(cards=0.05, kubelet=0.05, records=0.2, slices=0.1, quiet=1e9, linger=0, patience=0)
 
 
 def test_an_error_drains_the_card_at_the_kubelet_and_on_the_node(tmp_path: Path) -> None:

@@ -76,3 +76,20 @@ def test_cards_of_a_plugin_that_offers_nothing_take_nothing() -> None:
     there = Node(node.metadata, status=NodeStatus(allocatable={"nvidia.com/gpu": "10"}))
     assert [card.healthy for card in cards_of(gone)] == [False]
     assert [card.healthy for card in cards_of(there)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("handshake", "there"),
+    [
+        ("Deleted_2026-01-02 03:04:05", False),  # as our agent and HAMi write it
+        ("Deleted_2026.01.02 03:04:05", False),  # as HAMi did
+        ("Requesting_2026-01-02 03:04:05", True),  # HAMi's scheduler asks, and its plugin never answers
+        ("Reported_2026.01.02 03:04:05", True),
+        ("", True),
+    ],
+)
+def test_cards_of_a_plugin_that_said_it_goes_take_nothing(handshake: str, there: bool) -> None:
+    hamis, volcanos = "hami.io/node-handshake", "volcano.sh/node-vgpu-handshake"
+    for notes in ({HAMI: hami(10), hamis: handshake}, {VOLCANO: volcano(1), volcanos: handshake}):
+        cards = cards_of(make_node(**notes))
+        assert {card.healthy for card in cards} == {there}

@@ -38,6 +38,10 @@ STEP_MIB: Final = 64
 MIB: Final = 1 << 20
 WAIT_S: Final = 60.0
 _EVERY_S: Final = 0.1
+_UNEXPECTED: Final = (
+    f"Allocate failed due to no healthy devices present; cannot allocate unhealthy devices {GPU}, "
+    "which is unexpected"
+)
 
 TAKER: Final = f"""
 import ctypes, sys
@@ -83,6 +87,8 @@ class CardNode:
         place: for the agent's files.
         running: by pod's UID.
         refused: reasons of pods that were not admitted, by name.
+        strict: pods that come while no agent is there are refused for good, as by a real kubelet.
+        reports: the node's amounts follow what the kubelet has.
         host: cgroups for the containers; None without.
     """
 
@@ -93,6 +99,8 @@ class CardNode:
     library: Path
     running: dict[str, Running] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    strict: bool = False
+    reports: bool = False
     host: Host | None = None
 
     def agent(self, *more: str, kubeconfig: Path | None = None) -> Component:
@@ -160,6 +168,8 @@ class CardNode:
                 await _end(each)
 
     async def _turn(self) -> None:
+        if self.reports:
+            await self._report()
         path = f"/api/v1/namespaces/{self.cluster.space}/pods"
         found = await self.cluster.api.get(path, fieldSelector=f"spec.nodeName={NODE}")
         pods = {pod["metadata"]["uid"]: pod for pod in found["items"]}
@@ -175,7 +185,16 @@ class CardNode:
             elif pod["status"].get("phase") != "Failed":
                 await self._run(uid, pod)
 
+    async def _report(self) -> None:
+        """Say how many shares there are, as a kubelet does: none are left when their plugin has gone."""
+        there = self.kubelet.endpoints.get(GPU)
+        amounts = {"allocatable": {GPU: str(len(there.devices) if there else 0)}}
+        await self.cluster.api.patch(f"/api/v1/nodes/{NODE}/status", {"status": amounts})
+
     async def _run(self, uid: str, pod: Document) -> None:
+        if self.strict and uid not in self.running and GPU not in self.kubelet.endpoints:
+            await self._refuse(pod, _UNEXPECTED)
+            return
         if uid not in self.running and GPU in self.kubelet.endpoints:
             try:
                 self.running[uid] = Running(await self.kubelet.admit(pod))
@@ -198,7 +217,8 @@ class CardNode:
     async def _refuse(self, pod: Document, why: str) -> None:
         self.refused[pod["metadata"]["name"]] = why
         path = f"/api/v1/namespaces/{self.cluster.space}/pods/{pod['metadata']['name']}/status"
-        await self.cluster.api.patch(path, {"status": {"phase": "Failed", "message": why}})
+        status = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": why}
+        await self.cluster.api.patch(path, {"status": status})
 
     async def _start(self, each: Running) -> None:
         environment = container_environment(each.admitted.answers["main"], os.environ)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.cgroup.hosts import host, root_of
-from tests.e2e.cards import CARD_MIB, MIB, CardNode, card_node
+from tests.e2e.cards import CARD_MIB, GPU, MIB, CardNode, card_node
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
 
@@ -58,6 +58,65 @@ def test_a_process_is_held_to_the_slice_that_its_pod_asked_for(cluster: Cluster,
 
 def test_killed_at_any_point_nothing_is_lost_and_no_card_is_over(cluster: Cluster, cards: CardNode) -> None:
     storm(cluster, cards, rounds=3, seed=5)
+
+
+def test_an_agent_that_goes_leaves_no_pod_to_be_refused(cluster: Cluster, cards: CardNode) -> None:
+    cards.strict = True
+    agent = cards.agent()
+    cluster.scheduler("--no-leader-elect")
+    cards.until_registered()
+    cards.pod("first", 1024)
+    until_got(cluster, cards, {"first": 1024})
+    cards.pod("larger-than-cards", 2 * CARD_MIB)
+    until_told(cluster, "larger-than-cards", "card memory")
+    assert agent.stop() == 0
+    # The node's amounts say nothing of it here: the agent itself has told.
+    until_told(cluster, "larger-than-cards", "device plugin is away")
+    cards.pod("second", 1024)
+    until_told(cluster, "second", "device plugin is away")
+    agent.start()
+    until_got(cluster, cards, {"first": 1024, "second": 1024})
+    until_told(cluster, "larger-than-cards", "card memory")
+    assert_sound(cards)
+
+
+def test_an_agent_that_was_killed_is_known_by_what_the_kubelet_has_left(
+    cluster: Cluster, cards: CardNode
+) -> None:
+    cards.strict = cards.reports = True
+    agent = cards.agent()
+    cluster.scheduler("--no-leader-elect")
+    cards.until_registered()
+    cards.pod("larger-than-cards", 2 * CARD_MIB)
+    until_told(cluster, "larger-than-cards", "card memory")
+    agent.kill()
+    until_told(cluster, "larger-than-cards", "device plugin is away")
+    cards.pod("later", 1024)
+    until_told(cluster, "later", "device plugin is away")
+    agent.start()
+    until_got(cluster, cards, {"later": 1024})
+    assert_sound(cards)
+
+
+def test_a_pod_that_the_kubelet_refuses_frees_its_slice_at_once(cluster: Cluster, cards: CardNode) -> None:
+    """Bound while no agent is there, and nobody knows yet: a real kubelet refuses it for good."""
+    cards.strict = True
+    agent = cards.agent()
+    cluster.scheduler("--no-leader-elect")
+    cards.until_registered()
+    cards.pod("first", 0)
+    until_got(cluster, cards, {"first": CARD_MIB})
+    agent.kill()
+    cluster.until(lambda: GPU not in cards.kubelet.endpoints, what="the kubelet has noticed")
+    cards.pod("lost", 0)
+    cluster.until(lambda: "lost" in cards.refused, what="refused", within_s=WAIT_S)
+    agent.start()
+    cards.until_registered()
+    cards.pod("next", 0)
+    until_got(cluster, cards, {"first": CARD_MIB, "next": CARD_MIB})
+    assert cards.refused.keys() == {"lost"}
+    assert cluster.pods("lost")["lost"]["status"]["phase"] == "Failed"
+    assert len(cards.slices()) == 2
 
 
 @pytest.mark.long
@@ -163,6 +222,16 @@ def assert_sound(cards: CardNode) -> None:
         assert cards.driver.used_bytes(card) <= CARD_MIB * MIB
     assert cards.driver.violations == 0
     assert cards.refused == {}
+
+
+def until_told(cluster: Cluster, name: str, words: str) -> None:
+    """Wait until the reason why pod *name* is not scheduled has *words*."""
+
+    def told() -> bool:
+        said = cluster.condition("Pod", f"{cluster.space}/{name}", "PodScheduled")
+        return words in (said or {}).get("message", "")
+
+    cluster.until(told, what=f"{name} is told {words!r}", within_s=WAIT_S)
 
 
 def becomes_success(cluster: Cluster, name: str) -> None:

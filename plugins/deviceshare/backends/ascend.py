@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from volcano_py.crds.cards.names import ResourceNames
-from volcano_py.crds.cards.register import decode_hami
+from volcano_py.crds.cards.register import HAMI_HANDSHAKE, decode_hami
 from volcano_py.plugins.deviceshare.backend import (
     Backend,
     Chip,
@@ -64,7 +64,7 @@ def _backend(entry: Any, *, soft: bool) -> Backend:
         vendor=word,
         word=word,
         names=ResourceNames((count,), (memory,), cores=(cores,)),
-        registers=(Register(f"hami.io/node-register-{word}", HAMI, decode_hami),),
+        registers=(Register(f"hami.io/node-register-{word}", HAMI, decode_hami, f"{HAMI_HANDSHAKE}-{word}"),),
         families=hami_family(word, extra=_runtime_record(word, chip)),
         wishes=Wishes(use_uuid=(f"hami.io/use-{word}-uuid",), not_uuid=(f"hami.io/no-use-{word}-uuid",)),
         unit_mib=int(entry.get("memoryFactor") or 1),

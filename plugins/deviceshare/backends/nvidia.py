@@ -7,7 +7,14 @@ from typing import Final
 from volcano_py.crds.cards import names as resources
 from volcano_py.crds.cards.records import HAMI as HAMI_KEYS
 from volcano_py.crds.cards.records import VOLCANO as VOLCANO_KEYS
-from volcano_py.crds.cards.register import HAMI_REGISTER, VOLCANO_REGISTER, decode_hami, decode_volcano
+from volcano_py.crds.cards.register import (
+    HAMI_HANDSHAKE,
+    HAMI_REGISTER,
+    VOLCANO_HANDSHAKE,
+    VOLCANO_REGISTER,
+    decode_hami,
+    decode_volcano,
+)
 from volcano_py.plugins.deviceshare.backend import Backend, Family, Register, Wishes
 from volcano_py.plugins.deviceshare.names import HAMI, VOLCANO
 
@@ -16,8 +23,8 @@ NVIDIA: Final = Backend(
     word="NVIDIA",
     names=resources.NVIDIA,
     registers=(
-        Register(HAMI_REGISTER, HAMI, decode_hami),
-        Register(VOLCANO_REGISTER, VOLCANO, decode_volcano),
+        Register(HAMI_REGISTER, HAMI, decode_hami, HAMI_HANDSHAKE),
+        Register(VOLCANO_REGISTER, VOLCANO, decode_volcano, VOLCANO_HANDSHAKE),
     ),
     families={
         HAMI: Family(HAMI, HAMI_KEYS),
