@@ -32,7 +32,7 @@ class Register:
         key: the annotation.
         family: in whose form records are written for these cards.
         read: its text into cards; raises ``WireError``.
-        handshake: the annotation in which its plugin, or HAMi's scheduler, says that it has gone; "" for none.
+        handshake: the annotation in which its plugin, or HAMi's scheduler, says that it went; "" for none.
     """
 
     key: str
