@@ -24,8 +24,6 @@ MEASURES: Final = {
 
 HANDSHAKES: Final = (HAMI_HANDSHAKE, VOLCANO_HANDSHAKE)
 """Beginnings of annotations that device plugins rewrite twice a minute on every node."""
-LENDS: Final = "volcano-py.io/oversubscribe"
-"""Of a node: percent of their memory and cores that its cards give to pods which can be interrupted."""
 CARD_POLICY: Final = "hami.io/gpu-scheduler-policy"
 NODE_POLICY: Final = "hami.io/node-scheduler-policy"
 NUMA_BIND: Final = "nvidia.com/numa-bind"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from volcano_py.crds.cards.lending import LENDS, lent_percent
 from volcano_py.crds.cards.register import AWAY, CORDON, CardReport, WireError
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.backend import Backend, Register, Units
@@ -24,7 +25,6 @@ from volcano_py.scheduler.model.kube.objects import Node
 _NOTES: Final = "metadata.annotations"
 _ZONES: Final = ("NetworkID", "LinkZone")
 _TEMPLATE: Final = "template"
-_MOST_LENT: Final = 1000
 
 
 def cards_of(node: Node, catalogue: Catalogue = STANDARD) -> tuple[CardSpec, ...]:
@@ -120,14 +120,10 @@ def _zone(report: CardReport) -> int:
 
 def _lent(notes: Mapping[str, str]) -> int:
     """Percent of its cards that the node gives to those who can be interrupted."""
-    text = notes.get(names.LENDS)
-    if text is None:
-        return names.WHOLE_CORES
-    if not text.isdecimal() or not names.WHOLE_CORES <= int(text) <= _MOST_LENT:
-        raise ObjectError(
-            Problem(child(_NOTES, names.LENDS), f"must be percent from 100 to {_MOST_LENT}, not {text!r}")
-        )
-    return int(text)
+    try:
+        return lent_percent(notes)
+    except WireError as error:
+        raise ObjectError(Problem(child(_NOTES, LENDS), str(error))) from error
 
 
 def _plugin_is_away(node: Node, backend: Backend, register: Register) -> bool:

@@ -15,6 +15,8 @@ from typing import Any, Final
 import structlog
 
 from volcano_py.client.api import Api, ApiError, Unreachable
+from volcano_py.crds.cards.errors import WireError
+from volcano_py.crds.cards.lending import NOTHING, lent_percent
 from volcano_py.crds.cards.register import AWAY, CORDON, HAMI_HANDSHAKE, away_since
 from volcano_py.shim.agent.answers import Host, grant, write_cdi
 from volcano_py.shim.agent.books import Room
@@ -153,7 +155,7 @@ class Agent:
                 devices=options.devices,
                 cdi=options.cdi,
                 minors={card.uuid: card.minor for card in known},
-                oversubscribed=options.cut.memory_scaling > 1,
+                oversubscribed=options.cut.memory_scaling > 1 or self._lent() > NOTHING,
             ),
             rooms={card.uuid: self._room(card) for card in known},
             mig=frozenset(card.uuid for card in known if card.mig),
@@ -161,11 +163,20 @@ class Agent:
             cutter=self._cutter,
         )
 
+    def _lent(self) -> int:
+        """Percent of the cards that the node's people let be handed out; what can't be read lends nothing."""
+        try:
+            return lent_percent(self._notes() or {})
+        except WireError:
+            return NOTHING
+
     def _room(self, card: Card) -> Room:
         cut = self._options.cut
         shares = cut.shares(card, self.cards.profiles.get(card.uuid, ()))
         # Percents of instances are rounded up, so together they may come to more than all.
-        return Room(shares, cut.memory_mib(card), _WHOLE_CORES * (2 if card.mig else 1))
+        if card.mig:
+            return Room(shares, cut.memory_mib(card), 2 * _WHOLE_CORES)
+        return Room(shares, cut.memory_mib(card), _WHOLE_CORES, self._lent())
 
     # -- the end ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from volcano_py.crds.cards.lending import NOTHING
 from volcano_py.crds.cards.records import Part
 from volcano_py.shim.agent.pods import INIT
 
@@ -24,17 +25,19 @@ class Room:
 
     Attributes:
         slots: shares.
-        memory_mib, cores: of all shares together.
+        memory_mib, cores: of all shares together, and of a whole card.
+        lent: percent of that which may be handed out.
     """
 
     slots: int
     memory_mib: int
     cores: int
+    lent: int = NOTHING
 
     @property
     def amount(self) -> Amount:
         """As what is taken of it is counted."""
-        return self.slots, self.memory_mib, self.cores
+        return self.slots, self.memory_mib * self.lent // NOTHING, self.cores * self.lent // NOTHING
 
 
 Held = Sequence[tuple[str, Sequence[Part]]]
