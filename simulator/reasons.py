@@ -27,7 +27,7 @@ def waiting_reason(engine: Engine, result: CycleResult | None, pod: str) -> Refu
         return None
     row = int(state.tasks.job[task])
     if row == NOWHERE:
-        return Refusal("NoPodGroup", f"pod {pod} names no PodGroup")
+        return Refusal("NoPodGroup", "the pod names no PodGroup")
     job = state.jobs[row]
     return (
         (_invalid(state, f"PodGroup {job.key}") if job.group is None else None)

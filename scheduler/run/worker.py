@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
 import structlog
@@ -40,6 +40,7 @@ from volcano_py.scheduler.run.records import (
 )
 from volcano_py.scheduler.run.reload import Configured as Configuration
 from volcano_py.scheduler.run.triggers import Due, Triggers, Versions, has_foreign_policies, versions
+from volcano_py.scheduler.run.ungrouped import Ungrouped
 
 _log = structlog.get_logger("cycle")
 
@@ -114,6 +115,7 @@ class Worker:
         self._carrier, self._triggers, self._metrics = carrier, triggers, metrics
         self._journal = journal
         self._led = False
+        self._ungrouped = Ungrouped()
 
     def turn(self, given: Given) -> Turn:
         """Do what is *given*."""
@@ -126,7 +128,7 @@ class Worker:
         if self.owner.is_broken:
             self._write_journal()
             return Turn([], _gone(given.changes), Due(given.now, True, "change"), mattered=True)
-        orders = self._take_over() if given.begins or (given.leads and not self._led) else []
+        orders = self._take_over(given.now) if given.begins or (given.leads and not self._led) else []
         self._led = given.leads
         mattered = mended or self._versions() != before
         if given.changes:
@@ -136,7 +138,10 @@ class Worker:
         turn = self._cycle_if_due(given, orders, mattered=mattered)
         if given.leads:  # not with cycles alone: who is gone makes none due
             turn.orders.extend(withdrawals(self.owner.engine.state))
+            turn.orders.extend(self._ungrouped.orders(given.now))
         self._write_journal()
+        if given.leads and self._ungrouped.due_at() < turn.due.at:
+            return replace(turn, due=replace(turn.due, at=self._ungrouped.due_at()))
         return turn
 
     def is_light(self) -> bool:
@@ -147,11 +152,12 @@ class Worker:
         engine = self.owner.engine
         return versions(engine.state, foreign=has_foreign_policies(engine))
 
-    def _take_over(self) -> list[Order]:
+    def _take_over(self, now: float) -> list[Order]:
         """We lead from now on: what an earlier leader began is gone on with, and all is looked at again."""
         self._triggers.forget()
         self._carrier.begin(self.owner.known)
         pods = self.owner.known.get("Pod", {}).values()
+        self._ungrouped.begin(pods, self.owner.engine.state.pods.is_ours, now)
         found = (due_eviction(change.item) for change in pods if change.item is not None)
         due = [order for order in found if order is not None]
         keys = [(order.key, order.uid) for order in due]
@@ -179,6 +185,7 @@ class Worker:
             self._record(lambda: settled_of(given.outcomes))
         if given.changes:
             self.owner.take(given.changes, mend=not given.light)
+            self._ungrouped.take(given.changes, self.owner.engine.state.pods.is_ours, given.now)
             self._carrier.forget(key for kind, key in _gone(given.changes) if kind == "Pod")
             self._record(lambda: Took([item_of(change) for change in given.changes]))
         self._metrics.change_cpu_s.inc(time.thread_time() - began)

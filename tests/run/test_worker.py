@@ -404,3 +404,52 @@ def test_an_eviction_under_notice_is_withdrawn_when_its_claimant_starts_elsewher
     orders = turn(made, 3.0, node("n1", cpu="4")).orders
     assert [order.node for order in of(orders, BindOrder)] == ["n1"]  # type: ignore[union-attr]
     assert [order.name for order in of(orders, KeepOrder)] == ["low"]  # type: ignore[union-attr]
+
+
+def told_alone(made: Worker, now: float, *documents: Document) -> list[str]:
+    orders = of(turn(made, now, *documents).orders, RefusalOrder)
+    return [f"{each.key} {each.reason}" for each in orders if isinstance(each, RefusalOrder)]
+
+
+def test_a_pod_that_nobody_puts_into_a_group_is_told_after_a_while() -> None:
+    """As where no controller runs. While one may be about to, nothing is said."""
+    made = worker()
+    assert told_alone(made, 100.0, node("n0"), pod("p", ""), pod("q", "g"), group("g")) == []
+    assert turn(made, 101.0).due.at == 110.0
+    assert told_alone(made, 109.9) == []
+    assert told_alone(made, 110.0) == ["ml/p NoPodGroup"]
+    assert turn(made, 130.0).due.at > 140.0
+    assert told_alone(made, 140.0, pod("p", "")) == []
+    assert told_alone(made, 150.0, pod("p", "", metadata={"uid": "another"})) == []
+    assert told_alone(made, 160.0) == ["ml/p NoPodGroup"]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pod("p", "g"),
+        pod("p", "", on="n0"),
+        pod("p", "", schedulingGates=[{"name": "wait"}]),
+        pod("p", "", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        pod("p", "", schedulerName="other"),
+    ],
+    ids=["grouped", "bound", "gated", "leaving", "another's"],
+)
+def test_a_pod_that_needs_no_group_any_more_is_not_told(later: Document) -> None:
+    made = worker()
+    assert told_alone(made, 100.0, node("n0"), pod("p", ""), group("g")) == []
+    turn(made, 105.0, later)
+    assert told_alone(made, 120.0) == []
+
+
+def test_a_new_leader_tells_pods_without_a_group_only_what_they_do_not_say_yet() -> None:
+    made = worker()
+    turn(made, 100.0, pod("p", ""), leads=False)
+    assert of(turn(made, 120.0, leads=False).orders, RefusalOrder) == []
+    assert told_alone(made, 121.0) == []
+    [order] = of(turn(made, 131.0).orders, RefusalOrder)
+    assert isinstance(order, RefusalOrder)
+    said = {"type": "PodScheduled", "status": "False", "reason": order.reason, "message": order.message}
+    again = worker()
+    turn(again, 200.0, pod("p", "", status={"conditions": [said]}))
+    assert told_alone(again, 220.0) == []

@@ -191,6 +191,14 @@ def test_a_pod_without_its_group_is_told() -> None:
     assert (one.object, "ml/nobody does not exist" in one.evidence) == ("Pod ml/a", True)
 
 
+def test_pods_that_nobody_puts_into_a_group_are_told_once() -> None:
+    made = [pod(name, "") for name in ("a", "b")]
+    others = [pod("young", "", created=format_time(NOW - 5)), pod("bound", "", on="n1"), pod("g-0", "g")]
+    one = only("missing-queues", seen(node("n1"), queue("q"), group("g", 1, "q"), *made, *others))
+    assert (one.object, one.evidence[:45]) == ("Pod ml/a", "2 pods without a PodGroup (ml/a, ml/b): no co")
+    assert "kubectl describe pod a -n ml" in one.fix
+
+
 # -- gangs --------------------------------------------------------------------------------------
 
 

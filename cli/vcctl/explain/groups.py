@@ -45,7 +45,8 @@ def pod_story(seen: Snapshot, ahead: Outlook, pod: str, scheduler: str) -> Story
         _add_group(story, seen, ahead, job, [refusal] if refusal else [])
     elif refusal is not None and task != NOWHERE:
         story.changes.append(
-            f"a PodGroup: `volcano-py controller` makes one for a plain pod; or name one by {GROUP}"
+            f"a PodGroup: `volcano-py controller` makes one for a plain pod, if it runs (where the server "
+            f"refused one, kubectl describe pod says why); or name one by {GROUP}"
         )
     return story
 
