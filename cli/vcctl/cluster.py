@@ -27,6 +27,7 @@ READ_S: Final = 120.0
 BUSY_TRIES: Final = 6
 """How often a busy server is asked: one whose CRDs are new is busy for a second or two."""
 AGENT: Final = "vcctl-py"
+STRICT: Final = "Strict"
 
 
 class CommandError(Exception):
@@ -110,17 +111,19 @@ class Cluster:
         return await self.api.call("GET", path, query=query, timeout_s=READ_S)
 
     async def create(self, kind: str, body: Document) -> Document:
-        """Make an object."""
+        """Make an object; a field that the server does not know is refused, not dropped."""
         resource = RESOURCES[kind]
         space = body["metadata"].get("namespace") or self.namespace
-        made: Document = await self.api.post(resource.path(space if resource.namespaced else None), body)
+        path = resource.path(space if resource.namespaced else None)
+        made: Document = await self.api.post(path, body, fieldValidation=STRICT)
         return made
 
     async def change(self, kind: str, name: str, patch: Document) -> Document:
-        """Merge *patch* into an object."""
+        """Merge *patch* into an object; a field that the server does not know is refused, not dropped."""
         resource = RESOURCES[kind]
         space = self.namespace if resource.namespaced else None
-        changed: Document = await self.api.patch(resource.path(space, name), patch)
+        path = resource.path(space, name)
+        changed: Document = await self.api.patch(path, patch, fieldValidation=STRICT)
         return changed
 
     async def remove(self, kind: str, name: str, body: Document | None = None) -> None:
@@ -193,6 +196,8 @@ async def _connected(flags: Flags, work: Callable[[Cluster], Awaitable[None]]) -
 
 
 def _advice(error: ApiError) -> str:
+    if "unknown field" in error.message:
+        return "where that is no mistake, the server's CRD is older: `vcctl-py doctor --check crds`"
     if error.status == 401:
         return "your credentials are not valid (any more): log in again"
     if error.status == 403:

@@ -6,10 +6,14 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+import typer
 import yaml
 
 from tests.e2e import objects, programs
 from tests.vcctl.person import PROGRAM, Person
+from volcano_py.cli.vcctl.cluster import Cluster, run
+from volcano_py.cli.vcctl.flags import Flags
 
 
 def test_a_queue_lives_from_create_to_delete(person: Person) -> None:
@@ -48,6 +52,28 @@ def test_what_may_not_be_is_refused_with_the_next_step(person: Person) -> None:
     )
     assert "new weight" in person.refused("queue", "operate", "train", "-a", "update", code=2)
     assert person.cluster.get("Queue", "y") is None
+
+
+def test_a_field_that_the_server_would_drop_is_refused(
+    person: Person, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where the CRD on the server is Volcano's own, which knows no ``min``."""
+
+    async def create(cluster: Cluster) -> None:
+        spec = {"minimum": {"cpu": "1"}}
+        kind = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue"}
+        await cluster.create("Queue", {**kind, "metadata": {"name": "q"}, "spec": spec})
+
+    async def change(cluster: Cluster) -> None:
+        await cluster.change("Queue", "there", {"spec": {"minimum": {"cpu": "1"}}})
+
+    person.says("queue", "create", "there")
+    for work in (create, change):
+        with pytest.raises(typer.Exit):
+            run(Flags(kubeconfig=str(person.cluster.kubeconfig)), work)
+        told = capsys.readouterr().err
+        assert 'unknown field "spec.minimum"' in told
+        assert "vcctl-py doctor --check crds" in told
 
 
 def test_counts_are_those_of_the_groups_now(person: Person) -> None:
