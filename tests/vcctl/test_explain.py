@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.clusters import group, node, pod, queue
 from tests.vcctl.evidence import NOW, Document
@@ -14,6 +15,7 @@ from volcano_py.cli.vcctl.explain.history import written_on
 from volcano_py.cli.vcctl.explain.queues import queue_story
 from volcano_py.cli.vcctl.explain.story import Story, tell
 from volcano_py.cli.vcctl.live_config import Source
+from volcano_py.cli.vcctl.main import app
 from volcano_py.cli.vcctl.snapshot import Listed, Outlook, Snapshot, fed, outlook
 from volcano_py.crds.schedulerconfig import DEFAULT_CONFIG, load_scheduler_config
 from volcano_py.scheduler.decoding import decode_object, identity_of
@@ -274,3 +276,16 @@ def test_what_a_pod_says_of_its_eviction() -> None:
         "it was evicted for ml/x: reclaim: queue a is over"
     ]
     assert written_on(pod("a", "g")) == []
+
+
+# -- how it is called -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words", [("podgroup", "x"), ("podgroup/x",), ("podgroups.scheduling.volcano.sh/x",)]
+)
+def test_an_object_can_be_named_as_kubectl_names_it(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, ["explain", *words, "--kubeconfig", "/nowhere"])
+    assert "/nowhere" in done.stderr
+    unknown = CliRunner().invoke(app, ["explain", "nodes/x", "--kubeconfig", "/nowhere"])
+    assert 'there is no command "nodes"' in unknown.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import typer
 
@@ -23,12 +23,19 @@ from volcano_py.scheduler.model.tasks import NOWHERE, Status
 
 
 class _Kinds(NearMissGroup):
-    """The kinds, under their short names too."""
+    """The kinds, under their short names too, and as ``KIND/NAME``, which is what ``-o name`` prints."""
 
     spellings: ClassVar = {
         "po": "pod", "pods": "pod", "pg": "podgroup", "podgroups": "podgroup",
         "q": "queue", "queues": "queue",
     }  # fmt: skip
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The kind that *args* begin with."""
+        kind, slash, name = args[0].partition("/") if args else ("", "", "")
+        if slash:
+            args = [kind.partition(".")[0], name, *args[1:]]
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
@@ -45,7 +52,7 @@ def explain_pod(
 ) -> None:
     """Say why a pod runs where it runs, or why it waits and what would have to change.
 
-    vcctl-py explain pod train-0 -n ml
+    vcctl-py explain pod train-0 -n ml, or pod/train-0
 
     vcctl-py explain pod train-0 -n ml -o json
     """

@@ -37,7 +37,7 @@ def queue_story(seen: Snapshot, ahead: Outlook, queue: Queue) -> Story:
         story.line = {
             "queue": queue.name,
             "of": len(line),
-            "text": f"{len(line)} PodGroups wait, in this order",
+            "text": f"{len(line)} PodGroups wait, in this order" if len(line) > 1 else "1 PodGroup waits",
         }
         first = seen.engine.state.jobs.named(line[0])
         refusal = None if first is None else _refusal(seen, ahead, first)
