@@ -23,6 +23,8 @@ READABLE: Final = 7
 """Signs of an amount; longer ones are rounded."""
 LARGE_MIB: Final = 100 * KIB
 """From here on MiB are unreadable."""
+TOO_LONG: Final = 99_999.5
+"""From here on five digits don't do."""
 NOUNS: Final = {"memory": "card memory", "cores": "card cores", "slots": "card slots"}
 """What each measure of a card is called."""
 
@@ -54,15 +56,24 @@ def _plain(resource: str, base: int) -> str:
     if len(text) <= READABLE:
         return text
     if units_per_one(resource) == 1:
-        return f"{base / GIB:.5g}Gi"
+        return _gib(base / GIB)
     return f"{base / 1000:.1f}" if text.endswith("m") else text
 
 
 def _mib(amount: int) -> str:
     """MiB as asks have them; whole and large amounts in GiB."""
     if amount and (amount % KIB == 0 or amount >= LARGE_MIB):
-        return f"{amount / KIB:.5g}Gi"
+        return _gib(amount / KIB)
     return f"{amount}Mi" if amount else "0"
+
+
+def _gib(amount: float) -> str:
+    """*amount* GiB, in a unit in which it needs no power of ten."""
+    for unit in ("Gi", "Ti", "Pi"):
+        if amount < TOO_LONG:
+            return f"{amount:.5g}{unit}"
+        amount /= KIB
+    return f"{amount:.0f}Ei"
 
 
 def amounts_text(state: ClusterState, amounts: Mapping[str, int]) -> str:

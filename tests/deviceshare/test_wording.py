@@ -21,6 +21,8 @@ RECORD = "hami.io/vgpu-devices-allocated"
         (81_920, "80Gi"),
         (573_440, "560Gi"),
         (218_453, "213.33Gi"),
+        (640_000 * 1024, "625Ti"),
+        (10**12 - 1, "931.32Pi"),
     ],
 )
 def test_memory_of_cards_has_a_unit(mib: int, text: str) -> None:
@@ -81,3 +83,8 @@ def test_a_resource_that_no_node_has_is_named_in_the_refusal() -> None:
         "0/1 nodes are available: 1 Insufficient nvidia.com/gpus. "
         'And no node offers nvidia.com/gpus (did you mean "nvidia.com/gpu"?).'
     )
+
+
+def test_a_share_of_much_memory_is_told_without_powers_of_ten() -> None:
+    state = card_engine(card_node("n1", 1000)).state
+    assert figure(state, "memory", 5_000_000 * 1024**3 + 1) == "4882.8Ti"
