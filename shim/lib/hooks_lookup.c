@@ -26,12 +26,15 @@ static const struct symbol *by_version(const char *base, int version, bool per_t
 	return best;
 }
 
-static const struct symbol *by_address(const char *base, const void *address) {
-	for (int i = 0; i < SYM_HOOKED; i++) {
-		const struct symbol *symbol = &symbols[i];
-		if (symbol->library == DRIVER_CUDA && strcmp(symbol->base, base) == 0 &&
-		    is_at(symbol, address)) {
-			return symbol;
+/* A newer ABI may have a longer name: cuGraphInstantiate is cuGraphInstantiateWithFlags since 12.0. */
+static bool is_called(const struct symbol *symbol, const char *name) {
+	return symbol->library == DRIVER_CUDA && strncmp(symbol->name, name, strlen(name)) == 0;
+}
+
+static const struct symbol *by_address(const char *name, const void *address) {
+	for (int i = 0; i < SYM_HOOKED && name[0] != '\0'; i++) {
+		if (is_called(&symbols[i], name) && is_at(&symbols[i], address)) {
+			return &symbols[i];
 		}
 	}
 	return NULL;

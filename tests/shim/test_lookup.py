@@ -39,7 +39,8 @@ def test_a_version_asked_for_gets_the_abi_of_that_version(pod: Slice, base: str)
         "def name(at):\n"
         "    place = Place()\n"
         "    ctypes.CDLL(None).dladdr(ctypes.c_void_p(at), ctypes.byref(place))\n"
-        "    return ctypes.string_at(place.name).decode() if place.name else '-'\n"
+        "    owner = os.path.basename(ctypes.string_at(place.file).decode())\n"
+        "    return f'{owner}:{ctypes.string_at(place.name).decode()}'\n"
         f"for version in {VERSIONS}:\n"
         "    for flags in (0, 1, 2):\n"
         "        at, status = ctypes.c_void_p(), ctypes.c_int(9)\n"
@@ -51,7 +52,8 @@ def test_a_version_asked_for_gets_the_abi_of_that_version(pod: Slice, base: str)
         "        print(version, flags, one, first, two, status.value, name(at.value) if at.value else '-')\n"
     )
     ours, bare = pod.python(script), pod.python(script, {"LD_PRELOAD": ""})
-    assert ours == bare
+    assert "libcuda.so.1" not in ours
+    assert ours.replace(LIBRARY.name, "libcuda.so.1") == bare
     assert "ptsz" in ours or base != "cuLaunchKernel"
 
 
