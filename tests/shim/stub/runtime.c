@@ -19,13 +19,15 @@ static _Thread_local int device;
 static _Thread_local int is_bound;
 static _Thread_local int last_error;
 
+typedef int (*ask_fn)(const char *, void **, int, unsigned long long, int *);
+
 void *runtime_find(const char *name, int version) {
-	static int (*ask)(const char *, void **, int, unsigned long long, int *);
+	static ask_fn ask;
 	void *found = NULL;
 	int status;
 	if (ask == NULL) {
 		void *library = dlopen("libcuda.so.1", RTLD_LAZY);
-		ask = library == NULL ? NULL : (int (*)(const char *, void **, int, unsigned long long, int *))dlsym(library, "cuGetProcAddress_v2");
+		ask = library == NULL ? NULL : (ask_fn)dlsym(library, "cuGetProcAddress_v2");
 	}
 	if (ask != NULL) {
 		ask(name, &found, version, 1, &status);

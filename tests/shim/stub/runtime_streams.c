@@ -43,10 +43,12 @@ RUNTIME cudaStreamIsCapturing(void *stream, int *out) {
 	return runtime_told(CALL(cuStreamIsCapturing, 10000, (void *, int *), stream, out));
 }
 
-RUNTIME cudaStreamGetCaptureInfo_v2(void *stream, int *status, address *id, void **graph, const address **needs, size_t *count) {
+RUNTIME cudaStreamGetCaptureInfo_v2(void *stream, int *status, address *id, void **graph, const address **needs,
+                                    size_t *count) {
 	BIND();
-	return runtime_told(CALL(cuStreamGetCaptureInfo, 11030, (void *, int *, address *, void **, const address **, size_t *),
-	                         stream, status, id, graph, needs, count));
+	return runtime_told(CALL(cuStreamGetCaptureInfo, 11030,
+	                         (void *, int *, address *, void **, const address **, size_t *), stream, status, id,
+	                         graph, needs, count));
 }
 
 RUNTIME cudaStreamBeginCapture(void *stream, int mode) {
@@ -89,6 +91,10 @@ RUNTIME cudaEventSynchronize(void *event) {
 	return runtime_told(CALL(cuEventSynchronize, 2000, (void *), event));
 }
 
+RUNTIME cudaGraphGetNodes(void *graph, address *nodes, size_t *count) {
+	return runtime_told(CALL(cuGraphGetNodes, 10000, (void *, address *, size_t *), graph, nodes, count));
+}
+
 RUNTIME cudaGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
 	BIND();
 	return runtime_told(CALL(cuGraphInstantiate, 12000, (void **, void *, unsigned long long), out, graph, flags));
@@ -116,7 +122,8 @@ struct size3 {
 };
 
 /* Handle 1 is the stub driver's kernel that takes no time (cuda_launch.c). */
-RUNTIME cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **parameters, size_t shared, void *stream) {
+RUNTIME cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **parameters, size_t shared,
+                         void *stream) {
 	BIND();
 	(void)host;
 	return runtime_told(CALL(cuLaunchKernel, 4000,
@@ -133,7 +140,8 @@ static _Thread_local struct {
 	void *stream;
 } configuration;
 
-RUNTIME_API unsigned int __cudaPushCallConfiguration(struct size3 grid, struct size3 block, size_t shared, void *stream) {
+RUNTIME_API unsigned int __cudaPushCallConfiguration(struct size3 grid, struct size3 block, size_t shared,
+                                                     void *stream) {
 	configuration.grid = grid;
 	configuration.block = block;
 	configuration.shared = shared;
@@ -190,7 +198,6 @@ ABSENT(cudaEventElapsedTime)
 ABSENT(cudaFuncGetAttributes)
 ABSENT(cudaFuncSetAttribute)
 ABSENT(cudaGraphDebugDotPrint)
-ABSENT(cudaGraphGetNodes)
 ABSENT(cudaHostGetDevicePointer)
 ABSENT(cudaHostRegister)
 ABSENT(cudaHostUnregister)
