@@ -2,12 +2,29 @@
 #define _GNU_SOURCE
 #include "environment.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+static _Atomic bool cut;
+
+void environment_begin(void) {
+	atomic_store(&cut, false);
+}
+
+bool environment_was_cut(void) {
+	return atomic_load(&cut);
+}
+
+bool environment_passes(int fault) {
+	return fault == EMFILE || fault == ENFILE || fault == ENOMEM || fault == EAGAIN ||
+	       fault == EINTR || fault == ENOSPC;
+}
 
 /* Copies the value of *name* in a block of zero-ended NAME=VALUE. */
 static bool value_in(const char *block, size_t size, const char *name, char *value, size_t room) {
@@ -26,6 +43,9 @@ static bool value_of_first_process(const char *name, char *value, size_t size) {
 	char block[16384];
 	const int fd = open("/proc/1/environ", O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
+		if (environment_passes(errno)) {
+			atomic_store(&cut, true);
+		}
 		return false;
 	}
 	size_t length = 0;

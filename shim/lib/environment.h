@@ -19,6 +19,14 @@ struct environment {
  * environment a login shell doesn't inherit. Returns false if neither has it. */
 bool environment_value(const char *name, char *value, size_t size);
 
+/* Whether, since environment_begin, the first process's environment could not be read for a reason that
+ * passes: then a value that wasn't found may be there all the same. */
+void environment_begin(void);
+bool environment_was_cut(void);
+
+/* Whether an errno says that something is short now and may not be later. */
+bool environment_passes(int fault);
+
 /* Reads the limits. Returns false if there are none. */
 bool environment_read(struct environment *environment);
 

@@ -2,20 +2,27 @@
 #define _GNU_SOURCE
 #include "nvml.h"
 
+#include "clock.h"
 #include "driver.h"
 #include "slice.h"
 
-enum { NVML_UNTRIED = 0, NVML_READY, NVML_ABSENT };
+#define RETRY_NS UINT64_C(2000000000) /* what was missing may have been a descriptor */
 
 bool nvml_is_there(void) {
-	_Atomic uint32_t *state = &slice_process()->nvml_state;
-	uint32_t now = atomic_load(state);
-	if (now == NVML_UNTRIED) {
-		const fn_nvmlInit_v2 init = DRIVER(nvmlInit_v2);
-		now = init != NULL && init() == NVML_SUCCESS ? NVML_READY : NVML_ABSENT;
-		atomic_store(state, now);
+	struct process *process = slice_process();
+	if (atomic_load(&process->nvml_ready)) {
+		return true;
 	}
-	return now == NVML_READY;
+	if (clock_ns() < atomic_load(&process->nvml_retry_ns)) {
+		return false;
+	}
+	const fn_nvmlInit_v2 init = DRIVER(nvmlInit_v2);
+	const bool ready = init != NULL && init() == NVML_SUCCESS;
+	atomic_store(&process->nvml_retry_ns, clock_ns() + RETRY_NS);
+	if (ready) {
+		atomic_store(&process->nvml_ready, 1);
+	}
+	return ready;
 }
 
 static nvmlDevice_t device_of(const char *uuid) {

@@ -31,8 +31,9 @@ struct timing {
 };
 
 struct process {
-	_Atomic uint32_t ready; /* it has a slot, or was told that there is none */
+	_Atomic uint32_t ready; /* it has a slot, or never needs one */
 	_Atomic uint32_t slot;  /* plus one; 0: none, nothing may be charged */
+	_Atomic uint64_t retry_ns; /* CLOCK_MONOTONIC: no start is tried before; 0: none has failed */
 	pthread_mutex_t starting;
 	struct table table;
 	/* CUDA ordinal to card of the region, plus one; 0: not asked yet; -1: none */
@@ -44,7 +45,8 @@ struct process {
 	pthread_mutex_t overhead_lock;
 	struct nvml_view before; /* under overhead_lock: who was on the card before our context */
 	struct nvml_view view;	 /* under overhead_lock */
-	_Atomic uint32_t nvml_state;
+	_Atomic uint32_t nvml_ready;
+	_Atomic uint64_t nvml_retry_ns; /* CLOCK_MONOTONIC ns before which it is not tried again */
 	_Atomic uint32_t allocations; /* since the last look at the overhead */
 	pthread_mutex_t handles_lock; /* handles, mappings, bindings of virtual memory */
 	uint64_t last_object;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "environment.h"
 #include "guard.h"
 #include "say.h"
@@ -28,6 +29,9 @@ static void forget_in_child(void) {
 	}
 }
 
+/* For a process whose kernel has no memory to give. */
+static struct process spare;
+
 /* Memory that a child finds empty. */
 static struct process *process_memory(void) {
 	struct process *known = slice_process();
@@ -36,19 +40,19 @@ static struct process *process_memory(void) {
 	}
 	const size_t size = sizeof(struct process);
 	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED) {
-		return NULL;
-	}
-	const bool wiped = madvise(at, size, MADV_WIPEONFORK) == 0;
+	const bool wiped = at != MAP_FAILED && madvise(at, size, MADV_WIPEONFORK) == 0;
+	struct process *made = at != MAP_FAILED ? at : &spare;
 	struct process *expected = NULL;
-	if (!atomic_compare_exchange_strong(&slice.process, &expected, at)) {
-		munmap(at, size);
+	if (!atomic_compare_exchange_strong(&slice.process, &expected, made)) {
+		if (at != MAP_FAILED) {
+			munmap(at, size);
+		}
 		return expected;
 	}
-	if (!wiped) { /* a kernel before 4.14 */
+	if (!wiped) { /* or a kernel before 4.14 */
 		pthread_atfork(NULL, NULL, forget_in_child);
 	}
-	return at;
+	return made;
 }
 
 static bool fault_is_open(void) {
@@ -70,6 +74,24 @@ void slice_fail(const char *why) {
 	}
 }
 
+#define RETRY_NS UINT64_C(100000000)
+
+/* Something is short that may not be later: nothing is granted until a start succeeds. */
+static void wait_for_better(const char *why) {
+	struct process *process = slice_process();
+	if (atomic_exchange(&process->retry_ns, clock_ns() + RETRY_NS) == 0) {
+		say("%s: %s; no card memory is granted until that passes", slice.path, why);
+	}
+}
+
+static void fail_or_wait(int fault, const char *why) {
+	if (environment_passes(fault)) {
+		wait_for_better(strerror(fault));
+	} else {
+		slice_fail(why);
+	}
+}
+
 static void map_region(int fd) {
 	const off_t size = lseek(fd, 0, SEEK_END);
 	if (size < 0) {
@@ -82,7 +104,7 @@ static void map_region(int fd) {
 	}
 	void *at = mmap(NULL, sizeof(struct region), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED) {
-		slice_fail("can't be mapped");
+		fail_or_wait(errno, "can't be mapped");
 		return;
 	}
 	const char *fault = region_fault(at, (size_t)size);
@@ -98,7 +120,7 @@ static void map_region(int fd) {
 static void open_region(void) {
 	const int fd = open(slice.path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0) {
-		slice_fail(strerror(errno));
+		fail_or_wait(errno, strerror(errno));
 		return;
 	}
 	map_region(fd);
@@ -108,49 +130,57 @@ static void open_region(void) {
 /* Room for all of the file now: a page that the disk has no room for would end whoever touches it. */
 static bool make_room(int fd, off_t size) {
 	const int fault = posix_fallocate(fd, 0, size);
+	errno = fault;
 	return fault == EOPNOTSUPP ? ftruncate(fd, size) == 0 : fault == 0;
 }
 
-/* Writes a region from the environment, unless another process was first. */
-static bool make_region(const struct environment *environment) {
+/* Writes a region from the environment, unless another process was first. Returns an errno, 0 if it's there. */
+static int make_region(const struct environment *environment) {
 	char scratch[sizeof(slice.path) + 32];
 	snprintf(scratch, sizeof(scratch), "%s.%d", slice.path, (int)getpid());
 	const int fd = open(scratch, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		return false;
+		return errno;
 	}
 	const size_t size = sizeof(struct region);
 	void *at = MAP_FAILED;
 	if (make_room(fd, (off_t)size) && fchmod(fd, 0666) == 0) {
 		at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
-	bool made = false;
+	int fault = errno;
 	if (at != MAP_FAILED) {
 		region_format(at, environment->devices, REGION_DEVICES, environment->priority,
 			      environment->policy, 0);
 		munmap(at, size);
-		made = link(scratch, slice.path) == 0 || errno == EEXIST;
+		fault = link(scratch, slice.path) == 0 || errno == EEXIST ? 0 : errno;
 	}
 	unlink(scratch);
 	close(fd);
-	return made;
+	return fault;
 }
 
 static void find_by_environment(void) {
 	struct environment environment;
-	if (!environment_read(&environment)) {
+	const bool found = environment_read(&environment);
+	if (environment_was_cut()) {
+		wait_for_better("what the container's first process says of it can't be read");
+		return;
+	}
+	if (!found) {
 		atomic_store(&slice.state, SLICE_OFF);
 		return;
 	}
 	snprintf(slice.path, sizeof(slice.path), "%s", environment.path);
-	if (access(slice.path, F_OK) != 0 && !make_region(&environment)) {
-		slice_fail("can't be made");
+	const int fault = access(slice.path, F_OK) != 0 ? make_region(&environment) : 0;
+	if (fault != 0) {
+		fail_or_wait(fault, "can't be made");
 		return;
 	}
 	open_region();
 }
 
 static void find_region(void) {
+	environment_begin();
 	snprintf(slice.path, sizeof(slice.path), "%s", REGION_PATH);
 	if (access(REGION_PATH, F_OK) == 0 ||
 	    environment_value("VOLCANO_PY_REGION", slice.path, sizeof(slice.path))) {
@@ -164,30 +194,43 @@ static void take_slot(struct process *process) {
 	const char *why = NULL;
 	const int slot = slot_claim(slice.region, slice.path, &why);
 	if (slot < 0) {
-		say("%s: %s; this process gets no card memory", slice.path, why);
+		wait_for_better(why);
+		return;
 	}
 	atomic_store(&process->slot, (uint32_t)(slot + 1));
 	slot_sweep(slice.region, slice.path, slot);
 }
 
+/* Finds the region, and takes a slot in it, as far as that is not done. Returns whether it is now. */
+static bool start(struct process *process) {
+	if (atomic_load(&slice.state) == SLICE_UNKNOWN) {
+		find_region();
+	}
+	if (atomic_load(&slice.state) == SLICE_ON && slice_slot() < 0) {
+		take_slot(process);
+	}
+	const int state = atomic_load(&slice.state);
+	const bool done = state == SLICE_OFF || state == SLICE_CLOSED ||
+			  (state == SLICE_ON && slice_slot() >= 0);
+	if (done && state == SLICE_ON && atomic_load(&process->retry_ns) != 0) {
+		say("%s: card memory is granted again", slice.path);
+	}
+	return done;
+}
+
 enum slice_state slice_start(void) {
 	struct process *process = process_memory();
-	if (process == NULL) {
-		slice_fail("no memory");
+	const uint64_t retry = atomic_load(&process->retry_ns);
+	if (retry != 0 && !atomic_load(&process->ready) && clock_ns() < retry) {
 		return SLICE_CLOSED;
 	}
 	pthread_mutex_lock(&process->starting);
-	if (!atomic_load(&process->ready)) {
-		if (atomic_load(&slice.state) == SLICE_UNKNOWN) {
-			find_region();
-		}
-		if (atomic_load(&slice.state) == SLICE_ON) {
-			take_slot(process);
-		}
+	if (!atomic_load(&process->ready) && start(process)) {
 		atomic_store(&process->ready, 1);
 	}
 	pthread_mutex_unlock(&process->starting);
-	return (enum slice_state)atomic_load(&slice.state);
+	return atomic_load(&process->ready) ? (enum slice_state)atomic_load(&slice.state)
+					    : SLICE_CLOSED;
 }
 
 /* Reads the set of limits in use until two readings make sense together: the agent may be writing

@@ -25,7 +25,8 @@ struct slice {
 
 extern struct slice slice;
 
-/* Finds the region and takes a slot, as far as that is not done; the state afterwards. */
+/* Finds the region and takes a slot, as far as that is not done; the state afterwards. Where descriptors,
+ * memory or places in the region are short, it is closed for now, and tried again every 100 ms. */
 enum slice_state slice_start(void);
 
 /* Gives up: says why once; from then on nothing is granted, or all if so configured. */

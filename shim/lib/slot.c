@@ -110,7 +110,7 @@ static int lock_any(int fd, const char **why) {
 int slot_claim(struct region *region, const char *path, const char **why) {
 	const int fd = open_region(path);
 	if (fd < 0) {
-		*why = "the region can't be opened again";
+		*why = "it can't be opened again";
 		return -1;
 	}
 	const int i = lock_any(fd, why);
