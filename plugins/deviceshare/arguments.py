@@ -31,7 +31,10 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "deviceshare.GPUNumberEnable": "volcano.sh/gpu-number of Volcano's older plugin; default false",
     "deviceshare.NodeLockEnable": "read, and without effect: no node is locked, so pods start side by side",
     "deviceshare.AscendHAMiVNPUEnable": "Ascend cards are scheduled here; default true",
-    "deviceshare.AscendMindClusterVNPUEnable": "MindCluster vNPU; not available, must be false",
+    "deviceshare.AscendMindClusterVNPUEnable": (
+        "parts of Ascend 310P by huawei.com/npu-core under MindCluster's device plugin; not available, must "
+        "be false: HAMi's plugin for Ascend serves the same cards"
+    ),
     "deviceshare.KnownGeometriesCMName": (
         "ConfigMap with device-config.yaml: names, chips, MIG geometries; default volcano-vgpu-device-config"
     ),
@@ -131,8 +134,10 @@ def read_settings(arguments: Arguments) -> Settings:
 def _read_devices(arguments: Arguments) -> Devices:
     if arguments.get_bool(_MINDCLUSTER, False):
         raise ConfigError(
-            f"{arguments.owner}: argument {_MINDCLUSTER!r} is {arguments[_MINDCLUSTER]!r}, but that is not "
-            "available in this version; leave it out"
+            f"{arguments.owner}: argument {_MINDCLUSTER!r} is {arguments[_MINDCLUSTER]!r}, but parts of "
+            "cards under MindCluster's device plugin (huawei.com/npu-core) are not scheduled here; leave it "
+            "out, run HAMi's ascend-device-plugin on those nodes, and let pods ask for huawei.com/Ascend310P "
+            "with huawei.com/Ascend310P-memory"
         )
     arguments.get_bool("deviceshare.NodeLockEnable", False)
     ascend = arguments.get_bool("deviceshare.AscendHAMiVNPUEnable", True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB, CardRequest, ContainerAsk
+from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB, CardRequest, ContainerAsk, Selection
 from volcano_py.plugins.deviceshare.backend import Chip
+from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.mig import Geometry
 from volcano_py.plugins.deviceshare.names import WHOLE_CORES
@@ -17,21 +19,64 @@ from volcano_py.plugins.deviceshare.translate import main_ask
 from volcano_py.scheduler.model.resources import Mask, Rows32
 
 NO_CARDS: Final = "no card slices registered"
+_MOST_LISTED: Final = 3
 
 
 def no_cards(request: CardRequest, facts: CardFacts, blank: Room, rows: Rows32) -> str:
     """Why nodes *rows*, whose cards have the room *blank*, have none for *request*, whatever is booked."""
-    count = most_cards(request)
-    cards = facts.cards[rows]
-    if not (cards > 0).any():
+    count, selection = most_cards(request), request.selection
+    if not (facts.cards[rows] > 0).any():
         return NO_CARDS
-    if cards.max() < count:
-        return f"container asks {count} cards, node has {int(cards.max())}"
-    if facts.usable[rows].sum(axis=1).max() < count:
-        return "cards unhealthy, cordoned or in MIG mode, or their device plugin is away"
-    if facts.eligible(request.selection)[rows].sum(axis=1).max() < count:
-        return "card type, mode or UUID not accepted"
+    own = facts.accepted(Selection(selection.vendors))[rows]
+    if not own.any():
+        return f"no card for {_asked_name(request, facts.catalogue)} registered"
+    if own.sum(axis=1).max() < count:
+        return f"container asks {count} cards, node has {int(own.sum(axis=1).max())}"
+    usable = own & facts.usable[rows]
+    if usable.sum(axis=1).max() < count:
+        return "cards unhealthy, cordoned or in MIG mode"
+    if (usable & facts.accepted(selection)[rows]).sum(axis=1).max() < count:
+        return _unaccepted(request, facts, usable, rows)
     return _never(request, blank)
+
+
+def _asked_name(request: CardRequest, catalogue: Catalogue) -> str:
+    """The resource by which cards of that kind are asked for."""
+    vendors = request.selection.vendors
+    counts = catalogue.books(vendors[0])[0] if len(vendors) == 1 else catalogue.shared_books(vendors)[0]
+    return counts[0]
+
+
+def _unaccepted(request: CardRequest, facts: CardFacts, usable: Mask, rows: Rows32) -> str:
+    """Which of the pod's wishes leaves too few of the cards *usable* (n, G)."""
+    wish, count = request.selection, most_cards(request)
+
+    def leaves_enough(only: Selection) -> bool:
+        return bool((usable & facts.accepted(only)[rows]).sum(axis=1).max() >= count)
+
+    asked = "no card" if count == 1 else f"not {count} cards"
+    if not leaves_enough(Selection(wish.vendors, types=wish.types, not_types=wish.not_types)):
+        wanted = f"of type {_listed(wish.types)}" if wish.types else f"but of type {_listed(wish.not_types)}"
+        return f"{asked} {wanted} (there is {_listed(_values(facts, usable, rows, 'type'))})"
+    modes = Selection(wish.vendors, mode_within=wish.mode_within, mode_equal=wish.mode_equal)
+    if not leaves_enough(modes):
+        wanted = wish.mode_equal or wish.mode_within
+        return f"{asked} in mode {wanted} (there is {_listed(_values(facts, usable, rows, 'mode'))})"
+    if not leaves_enough(Selection(wish.vendors, uuids=wish.uuids, not_uuids=wish.not_uuids)):
+        called = f"called {_listed(wish.uuids)}" if wish.uuids else f"but {_listed(wish.not_uuids)}"
+        return f"{asked} {called}"
+    return f"{asked} of the type, mode and identity that the pod wishes"
+
+
+def _values(facts: CardFacts, usable: Mask, rows: Rows32, what: str) -> list[str]:
+    """The different types or modes of the *usable* cards."""
+    places = zip(*np.nonzero(usable), strict=True)
+    return sorted({str(getattr(facts.specs[int(rows[row])][at], what)) for row, at in places})
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _MOST_LISTED} more" if len(words) > _MOST_LISTED else ""
+    return ", ".join(words[:_MOST_LISTED]) + more
 
 
 def possible(request: CardRequest, blank: Room) -> Mask:

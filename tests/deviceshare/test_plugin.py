@@ -94,8 +94,12 @@ def test_an_unreadable_register_is_no_plain_node() -> None:
         ({"gpu": 3, "gpumem": 10}, {}, "container asks 3 cards, node has 2"),
         ({"gpu": 1, "gpumem": 10, "gpucores": 90}, {}, "card cores (most free 80%, asked 90%)"),
         ({"gpu": 1, "gpumem": 10, "gpucores": 100}, {}, "card cores (most free 80%, asked 100%)"),
-        ({"gpu": 1, "gpumem": 10}, {"nvidia.com/use-gputype": "H100"}, "type, mode or UUID not accepted"),
-        ({"gpu": 1, "gpumem": 10}, {"nvidia.com/use-gpuuuid": "GPU-9"}, "type, mode or UUID not accepted"),
+        (
+            {"gpu": 1, "gpumem": 10},
+            {"nvidia.com/use-gputype": "H100"},
+            "no card of type h100 (there is NVIDIA-A100)",
+        ),
+        ({"gpu": 1, "gpumem": 10}, {"nvidia.com/use-gpuuuid": "GPU-9"}, "no card called GPU-9"),
         ({"gpu": 1, "gpumem": 10}, {"hami.io/gpu-scheduler-policy": "mutex"}, "asked for exclusive use"),
     ],
 )
@@ -325,7 +329,7 @@ def test_history_replaces_the_pods_seen() -> None:
         ("deviceshare.typicalAsks", [{"cards": -1}], "cards must be a whole number"),
         ("deviceshare.typicalAsks", [{"gpus": 1}], "must have the keys"),
         ("deviceshare.NodeLockEnable", "perhaps", "true or false"),
-        ("deviceshare.AscendMindClusterVNPUEnable", True, "not available"),
+        ("deviceshare.AscendMindClusterVNPUEnable", True, "run HAMi's ascend-device-plugin"),
         ("deviceshare.GPUExclusiveRules", [["app", "x"]], "mappings of labels"),
         ("deviceshare.DeviceConfig", ["nvidia"], "must be a mapping"),
         ("deviceshare.DeviceConfig", {"vnpus": [{"chipName": "910X"}]}, "is no chip with commonWord"),
