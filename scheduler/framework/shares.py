@@ -34,6 +34,10 @@ class QueueShares:
     firm_borrow: bool = False
 
     def over(self, queue: int, allocated: Ints) -> Ints:
-        """(R,) how far *allocated* is above the entitlement of *queue*; 0 where it isn't."""
-        above: Ints = np.maximum(allocated - self.entitlement[queue], 0)
-        return np.where(self.entitlement[queue] >= UNLIMITED, 0, above)
+        """(R,) how far *allocated* is above the entitlement of *queue*; 0 where it isn't.
+
+        Resources that became known since, as a chosen card's own, are bounded by nothing yet.
+        """
+        bound = np.full(allocated.shape, UNLIMITED, np.int64)
+        bound[: self.entitlement.shape[1]] = self.entitlement[queue]
+        return np.where(bound >= UNLIMITED, 0, np.maximum(allocated - bound, 0))
