@@ -76,12 +76,14 @@ def _reads_alike(state: ClusterState, task: int, old: Pod, pod: Pod) -> bool:
     if node == NOWHERE or klass.cards is None:
         return True
     told, held = source.recorded(pod, state.cards.specs.get(node, ())), state.tasks.slices.get(task)
+    if told is not None and told.problems:
+        return False  # they are noted where a pod is taken in
     return told == held or _same_cards(told, held, klass.signature.charge)
 
 
 def _same_cards(told: CardChoice | None, held: CardChoice | None, usual: tuple[tuple[str, int], ...]) -> bool:
     """A record spells out the charge that a choice leaves to its class (*usual*)."""
-    if told is None or held is None or told.problems != held.problems:
+    if told is None or held is None:
         return False
     same = (told.slices, told.holds) == (held.slices, held.holds)
     return same and dict(told.charge or usual) == dict(held.charge or usual)
