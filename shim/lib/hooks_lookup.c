@@ -11,28 +11,14 @@ static bool is_at(const struct symbol *symbol, const void *address) {
 	return driver_entry(driver_id(symbol)) == address;
 }
 
-/* Where the driver's answer is no exported function: the newest ABI up to the version asked for,
- * for the kind of default stream asked for. */
-static const struct symbol *by_version(const char *base, int version, bool per_thread) {
-	const struct symbol *best = NULL;
-	for (int i = 0; i < SYM_HOOKED; i++) {
-		const struct symbol *symbol = &symbols[i];
-		if (symbol->library == DRIVER_CUDA && strcmp(symbol->base, base) == 0 &&
-		    symbol->since <= version && symbol->per_thread == per_thread &&
-		    (best == NULL || symbol->since > best->since)) {
-			best = symbol;
-		}
-	}
-	return best;
-}
-
 /* A newer ABI may have a longer name: cuGraphInstantiate is cuGraphInstantiateWithFlags since 12.0. */
 static bool is_called(const struct symbol *symbol, const char *name) {
-	return symbol->library == DRIVER_CUDA && strncmp(symbol->name, name, strlen(name)) == 0;
+	return symbol->library == DRIVER_CUDA && name[0] != '\0' &&
+	       strncmp(symbol->name, name, strlen(name)) == 0;
 }
 
 static const struct symbol *by_address(const char *name, const void *address) {
-	for (int i = 0; i < SYM_HOOKED && name[0] != '\0'; i++) {
+	for (int i = 0; i < SYM_HOOKED; i++) {
 		if (is_called(&symbols[i], name) && is_at(&symbols[i], address)) {
 			return &symbols[i];
 		}
@@ -40,7 +26,7 @@ static const struct symbol *by_address(const char *name, const void *address) {
 	return NULL;
 }
 
-/* A question to the driver, to be asked again for another version. */
+/* A question to the driver, to be asked again for an ABI that we know. */
 struct question {
 	const char *name;
 	cuuint64_t flags;
@@ -48,31 +34,39 @@ struct question {
 	fn_cuGetProcAddress_v2 second;
 };
 
-static void *ask(const struct question *question, int version) {
+static void *ask(const struct question *question, const struct symbol *symbol) {
 	void *function = NULL;
 	CUdriverProcAddressQueryResult status;
 	const CUresult result =
 		question->second != NULL
-			? question->second(question->name, &function, version, question->flags,
+			? question->second(symbol->base, &function, symbol->since, question->flags,
 					   &status)
-			: question->first(question->name, &function, version, question->flags);
+			: question->first(symbol->base, &function, symbol->since, question->flags);
 	return result == CUDA_SUCCESS ? function : NULL;
 }
 
-/* Our function for the driver's answer; NULL if there is none, or if the driver has a newer ABI than
- * we know: then it answers the version that we know differently. */
+/* Where the driver's answer is no exported function: what it answers the same under the name and the
+ * version that we know. */
+static const struct symbol *by_answer(const struct question *question, const void *answer,
+				      int version, bool per_thread) {
+	for (int i = 0; i < SYM_HOOKED; i++) {
+		const struct symbol *symbol = &symbols[i];
+		if (is_called(symbol, question->name) && symbol->since <= version &&
+		    symbol->per_thread == per_thread && ask(question, symbol) == answer) {
+			return symbol;
+		}
+	}
+	return NULL;
+}
+
+/* Our function for the driver's answer; NULL if there is none, as for an ABI that is newer than ours. */
 static const struct symbol *match(const struct question *question, void *answer, int version) {
 	const struct symbol *symbol = by_address(question->name, answer);
-	if (symbol != NULL) {
-		return symbol;
+	if (symbol == NULL &&
+	    (question->flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0) {
+		symbol = by_answer(question, answer, version, true);
 	}
-	if ((question->flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0) {
-		symbol = by_version(question->name, version, true);
-	}
-	if (symbol == NULL) {
-		symbol = by_version(question->name, version, false);
-	}
-	return symbol != NULL && ask(question, symbol->since) == answer ? symbol : NULL;
+	return symbol != NULL ? symbol : by_answer(question, answer, version, false);
 }
 
 static void replace(const struct question *question, void **function, int version) {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.shim.harness import LIBRARY, WAYS, Slice, entries
+from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, WAYS, Slice, entries
 from tests.shim.stub import build
 
 VERSIONS = (10020, 11040, 12000, 12090, 13000)
@@ -21,15 +21,26 @@ def test_every_symbol_is_ours(pod: Slice, way: str) -> None:
     assert strangers == {}
 
 
+@pytest.mark.parametrize("way", ["proc", "proc2"])
+def test_every_symbol_is_ours_where_the_driver_answers_what_it_does_not_export(pod: Slice, way: str) -> None:
+    with pod.probe(way, {"STUB_HIDDEN_ENTRIES": "1"}) as probe:
+        strangers = [e.symbol for e in entries() if probe.ask(f"whose {e.symbol}") != [LIBRARY.name]]
+        assert strangers == []
+        probe.start()
+        assert probe.take("a", 900) == 0
+        assert probe.take("b", 200) == OUT_OF_MEMORY
+
+
 def test_the_linked_program_knows_every_symbol_that_the_stub_has() -> None:
     cuda = {entry.symbol for entry in entries() if entry.symbol.startswith("cu")}
     assert cuda - set(build.driver_names()) == set()
 
 
+@pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(
     "base", ["cuMemAlloc", "cuMemFree", "cuCtxCreate", "cuGraphInstantiate", "cuLaunchKernel"]
 )
-def test_a_version_asked_for_gets_the_abi_of_that_version(pod: Slice, base: str) -> None:
+def test_a_version_asked_for_gets_the_abi_of_that_version(pod: Slice, base: str, hidden: bool) -> None:
     """The hook is of the same ABI as what the bare driver answers, and flags for per-thread streams count."""
     script = (
         "import ctypes, os\n"
@@ -51,7 +62,8 @@ def test_a_version_asked_for_gets_the_abi_of_that_version(pod: Slice, base: str)
         "        two = lib.cuGetProcAddress_v2(*ask)\n"
         "        print(version, flags, one, first, two, status.value, name(at.value) if at.value else '-')\n"
     )
-    ours, bare = pod.python(script), pod.python(script, {"LD_PRELOAD": ""})
+    ours = pod.python(script, {"STUB_HIDDEN_ENTRIES": "1"} if hidden else None)
+    bare = pod.python(script, {"LD_PRELOAD": ""})
     assert "libcuda.so.1" not in ours
     assert ours.replace(LIBRARY.name, "libcuda.so.1") == bare
     assert "ptsz" in ours or base != "cuLaunchKernel"
