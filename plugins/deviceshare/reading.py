@@ -100,6 +100,8 @@ class _Reader:
         cores, cores_field = self._amount(container, spelled.cores, field)
         if count is None and (memory or percent or cores):
             count = 1
+            said = f"no {' or '.join(spelled.count)} is asked for: a card is kept, the kubelet hands out none"
+            self.problems.append(Problem(f"{field}.resources", said))
         if not count:
             return None
         memory, cores = _each(backend, count, memory, cores)

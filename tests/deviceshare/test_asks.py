@@ -85,6 +85,15 @@ def test_memory_wins_over_percentage_and_says_so() -> None:
     assert "ignored" in problems[0].message
 
 
+def test_who_names_no_count_is_told_that_no_card_will_come() -> None:
+    """The kubelet hands out cards by the name of the count, which HAMi's admission would have added."""
+    request, (told,) = card_request(make_pod(container(), container("b", gpumem=4096)))
+    assert request is not None
+    assert request.asks[0].count == 1
+    assert told.field == "spec.containers[1].resources"
+    assert told.message.startswith("no nvidia.com/gpu or volcano.sh/vgpu-number is asked for")
+
+
 def test_no_share_is_no_ask() -> None:
     assert card_request(make_pod(container(gpu=0, gpumem=4096))) == (None, ())
     assert card_request(make_pod(container(cpu=1))) == (None, ())
