@@ -12,14 +12,13 @@ import pytest
 
 from tests.gpu.card import PYTHON, has
 from tests.gpu.scripts import FILL, RUNTIME
-from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, Slice, agree, one_slice
+from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, Probe, Slice, agree, one_slice
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
 
 LIMIT_MIB = 1024
 CONTEXT_MIB = 300
 ALLOCATORS = ("", "expandable_segments:True", "backend:cudaMallocAsync")
-
 
 pytestmark = pytest.mark.long
 
@@ -64,6 +63,71 @@ def test_pytorch_fills_its_slice_and_goes_on(pod_with_context: Slice, allocator:
     assert again == "32"
     assert pod_with_context.driver.violations == 0
     assert pod_with_context.driver.container("pod").peak_bytes[0] > (LIMIT_MIB - 32) * MIB
+
+
+STEPS = (
+    "import gc, torch\n"
+    "MIB = 1 << 20\n"
+    "def take(mib):\n"
+    "    return torch.empty(mib * MIB, dtype=torch.uint8, device='cuda')\n"
+    "def step(name):\n"
+    "    gc.collect()\n"
+    "    torch.cuda.synchronize()\n"
+    "    print(name, flush=True)\n"
+    "    input()\n"
+    "def captured(mib):\n"
+    "    graph = torch.cuda.CUDAGraph()\n"
+    "    with torch.cuda.graph(graph):\n"
+    "        held = take(mib)\n"
+    "        held.fill_(1)\n"
+    "    return graph, held\n"
+    "step('context')\n"
+    "one, two = take(100), torch.zeros(16 * MIB, device='cuda', dtype=torch.uint8)\n"
+    "with torch.cuda.stream(torch.cuda.Stream()):\n"
+    "    three = take(50)\n"
+    "step('tensors')\n"
+    "graph, held = captured(64)\n"
+    "step('captured')\n"
+    "graph.replay(), graph.replay()\n"
+    "step('replayed')\n"
+    "graph.reset()\n"
+    "del graph, held\n"
+    "step('forgotten')\n"
+    "for turn in range(30):\n"
+    "    churned = [take((turn * 7 + place * 13) % 60 + 1) for place in range(6)]\n"
+    "step('churned')\n"
+    "try:\n"
+    "    several = [take(300) for _ in range(5)]\n"
+    "except torch.cuda.OutOfMemoryError:\n"
+    "    step('refused')\n"
+    "try:\n"
+    "    captured(1000)\n"
+    "except (torch.cuda.OutOfMemoryError, RuntimeError):\n"
+    "    step('refused to a graph')\n"
+    "pinned = torch.empty(10 * MIB, dtype=torch.uint8, pin_memory=True)\n"
+    "step('pinned')\n"
+    "del one, two, three, churned\n"
+    "torch.cuda.empty_cache()\n"
+    "step('emptied')\n"
+)
+"""PyTorch: tensors, graphs and refusals; after each step it says its name and waits for a line."""
+
+SEEN = (
+    *("context", "tensors", "captured", "replayed", "forgotten", "churned"),
+    *("refused", "refused to a graph", "pinned", "emptied"),
+)
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_the_books_of_pytorch_are_the_drivers(pod_with_context: Slice, allocator: str) -> None:
+    program = pod_with_context.start([PYTHON, "-W", "ignore", "-c", STEPS], torch_environment(allocator))
+    with Probe(program) as probe:
+        for step in SEEN:
+            assert probe.hear() == step.split()
+            agree(pod_with_context)
+            probe.tell("")
+    assert pod_with_context.counted() == 0
 
 
 @pytest.mark.usefixtures("cuda_python")
