@@ -163,7 +163,7 @@ class Backend:
         bytes_with_unit: amounts written with a unit (``4Gi``) are bytes.
         totals: memory and cores of an ask are those of all its shares together.
         whole_cores: cores of a card, as asks count them.
-        default_cores: of an ask that states none.
+        default_cores, default_mib: of an ask that states none; a memory of 0 is all of a card.
         whole_by_count: a bare count under the first of its names asks for all cores.
         chip: how its cards are cut in hardware.
         soft_pod, soft_node: annotations by which a pod asks for any amounts of such cards instead, and by
@@ -186,6 +186,7 @@ class Backend:
     totals: bool = False
     whole_cores: int = WHOLE_CORES
     default_cores: int = 0
+    default_mib: int = 0
     whole_by_count: bool = False
     chip: Chip | None = None
     soft_pod: str = ""

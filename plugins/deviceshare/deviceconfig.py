@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import yaml
 
+from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB
 from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.backends.ascend import read_chips
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
@@ -26,6 +28,8 @@ _SECTIONS: Final = {
     "nvidia": "nvidia",
 }
 """Section of the file -> backend whose resource names stand there."""
+_WITH_FACTOR: Final = ("nvidia", "hygon")
+_WITH_DEFAULTS: Final = "nvidia"
 _NAMES: Final = {
     "count": "resourceCountName",
     "memory": "resourceMemoryName",
@@ -51,7 +55,8 @@ def configured(backends: Iterable[Backend], document: Mapping[str, Any], *, asce
     given = {backend.vendor: backend for backend in backends}
     for section, vendor in _SECTIONS.items():
         if vendor in given and isinstance(document.get(section), Mapping):
-            given[vendor] = _named(given[vendor], document[section])
+            named = _named(given[vendor], document[section])
+            given[vendor] = _read(section, partial(_measured, named), document[section])
     chips: tuple[Backend, ...] = ()
     if ascend and document.get("vnpus") is not None:
         chips = _read("vnpus", read_chips, document["vnpus"])
@@ -67,6 +72,28 @@ def _read(where: str, read: Any, value: Any) -> Any:
         return read(value)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
+
+
+def _amount(section: Mapping[str, Any], key: str) -> int:
+    """The whole number under *key*, 0 without one; raises ``ValueError``."""
+    value = section.get(key) or 0
+    if type(value) is not int or not 0 <= value <= LARGEST_CARD_MIB:
+        raise ValueError(f"{key} must be a whole number from 0 to {LARGEST_CARD_MIB}, not {value!r}")
+    return value
+
+
+def _measured(backend: Backend, section: Mapping[str, Any]) -> Backend:
+    """*backend* with what HAMi lets *section* say of amounts; raises ``ValueError``.
+
+    Its memory factor and defaults are those of the vendors whose section knows them.
+    """
+    if backend.vendor not in _WITH_FACTOR:
+        return backend
+    backend = replace(backend, unit_mib=max(_amount(section, "memoryFactor"), 1))
+    if backend.vendor != _WITH_DEFAULTS:
+        return backend
+    cores = min(_amount(section, "defaultCores"), backend.whole_cores)
+    return replace(backend, default_mib=_amount(section, "defaultMemory"), default_cores=cores)
 
 
 def _named(backend: Backend, section: Mapping[str, Any]) -> Backend:

@@ -112,6 +112,8 @@ class _Reader:
         bare = by.endswith(f"[{asking.bare}]") and not (memory or percent or cores)
         if cores is None or (bare and backend.whole_by_count):
             cores = backend.whole_cores if bare and backend.whole_by_count else backend.default_cores
+        if not memory and not percent and backend.default_mib:
+            memory, bare = backend.default_mib, False
         self.plain &= bare
         self._count_up(count * (memory or LARGEST_CARD_MIB), f"{field}.resources")
         share = 0 if memory else percent or WHOLE_PERCENT

@@ -1,0 +1,62 @@
+"""HAMi's and Volcano's device configuration: what it says of amounts, and how asks are read by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.deviceshare.cards import container, make_pod
+from volcano_py.plugins.deviceshare.backends import BACKENDS
+from volcano_py.plugins.deviceshare.deviceconfig import configured
+from volcano_py.plugins.deviceshare.reading import card_request
+from volcano_py.scheduler.model.kube.pod import Container, Resources
+
+
+def asked(section: dict[str, Any], **limits: Any) -> tuple[int, int, int, str]:
+    """(MiB, percent of the memory, cores, name of plain whole cards) of what a container asks."""
+    catalogue = configured(BACKENDS, {"nvidia": section}, ascend=True)
+    request, _ = card_request(make_pod(container(**limits)), catalogue)
+    assert request is not None
+    (ask,) = request.asks
+    return ask.memory_mib, ask.percent, ask.cores, request.bare
+
+
+@pytest.mark.parametrize(
+    ("section", "limits", "expected"),
+    [
+        ({"memoryFactor": 1024}, {"gpu": 1, "gpumem": 8}, (8192, 0, 0, "")),
+        ({"memoryFactor": 0}, {"gpu": 1, "gpumem": 8}, (8, 0, 0, "")),
+        ({"memoryFactor": 1024}, {"gpu": 1, "percent": 50}, (0, 50, 0, "")),
+        ({"defaultMemory": 2000}, {"gpu": 1}, (2000, 0, 100, "")),
+        ({"defaultMemory": 2000, "memoryFactor": 1024}, {"gpu": 1, "gpucores": 30}, (2000, 0, 30, "")),
+        ({"defaultMemory": 2000}, {"gpu": 1, "percent": 50}, (0, 50, 0, "")),
+        ({"defaultCores": 20}, {"gpu": 1, "gpumem": 8}, (8, 0, 20, "")),
+        ({"defaultCores": 20}, {"gpu": 1, "gpumem": 8, "gpucores": 0}, (8, 0, 0, "")),
+        ({"defaultCores": 20}, {"gpu": 1}, (0, 100, 100, "nvidia.com/gpu")),
+    ],
+)
+def test_amounts_are_read_as_hami_reads_them(
+    section: dict[str, Any], limits: dict[str, Any], expected: tuple[int, int, int, str]
+) -> None:
+    assert asked(section, **limits) == expected
+
+
+def test_the_factor_of_hygon_counts_and_other_vendors_have_their_own() -> None:
+    document = {"hygon": {"memoryFactor": 512}, "cambricon": {"memoryFactor": 7}}
+    catalogue = configured(BACKENDS, document, ascend=True)
+    for names, mib in (
+        ("hygon.com/dcunum hygon.com/dcumem", 1024),
+        ("cambricon.com/mlu cambricon.com/mlu.smlu.vmemory", 512),
+    ):
+        count, memory = names.split()
+        pod = make_pod(Container("c", resources=Resources(limits={count: "1", memory: "2"})))
+        request, _ = card_request(pod, catalogue)
+        assert request is not None
+        assert request.asks[0].memory_mib == mib
+
+
+@pytest.mark.parametrize("value", ["1024", -1, 1.5, True, 2**40])
+def test_an_amount_that_is_none_is_named(value: object) -> None:
+    with pytest.raises(ValueError, match="nvidia: memoryFactor must be a whole number from 0 to"):
+        configured(BACKENDS, {"nvidia": {"memoryFactor": value}}, ascend=True)
