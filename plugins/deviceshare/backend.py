@@ -53,6 +53,7 @@ class Counted:
         name: cards are called ``NODE-name-i``.
         slots: shares of each.
         two_numa: the first half is on NUMA node 0, the others on 1.
+        unwell: annotation of a node with the numbers of cards that take nothing new, by commas.
     """
 
     resource: str
@@ -62,6 +63,7 @@ class Counted:
     memory_mib: int = 0
     slots: int = 100
     two_numa: bool = False
+    unwell: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 from volcano_py.crds.quantity import QuantityError, to_base
 from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.names import HAMI, MILLI
+from volcano_py.plugins.deviceshare.reading import words_of
 from volcano_py.scheduler.model.cards import CardSpec
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
 from volcano_py.scheduler.model.kube.objects import Node
@@ -30,6 +31,7 @@ def counted_cards(node: Node, backend: Backend) -> list[CardSpec]:
         memory = _amount(amounts, counted.memory) * backend.unit_mib // cards
     if not memory:
         return []
+    unwell = set(words_of(node.metadata.annotations.get(counted.unwell, "")))
     return [
         CardSpec(
             uuid=f"{node.name}-{counted.name}-{at}",
@@ -38,6 +40,7 @@ def counted_cards(node: Node, backend: Backend) -> list[CardSpec]:
             slots=counted.slots,
             type=backend.word,
             family=HAMI,
+            healthy=str(at) not in unwell,
             numa=int(counted.two_numa and at >= cards // 2),
             vendor=backend.vendor,
             index=at,

@@ -10,7 +10,8 @@ from tests.deviceshare.cards import NOW, make_pod
 from volcano_py.crds.cards.register import CardReport, encode_hami
 from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.backends import BACKENDS
-from volcano_py.plugins.deviceshare.catalogue import STANDARD
+from volcano_py.plugins.deviceshare.backends.gpushare import GPUSHARE
+from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
 from volcano_py.plugins.deviceshare.records import annotations_for
 from volcano_py.plugins.deviceshare.register import cards_of
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
@@ -97,3 +98,11 @@ def test_plugins_that_take_numbers_are_told_those_of_the_last_container(vendor: 
     assert notes[key] == "1"
     assert notes.get("mthreads.com/predicate-node", "n") == "n"
     assert (vendor == "mthreads") == ("mthreads.com/predicate-node" in notes)
+
+
+def test_cards_that_volcanos_older_plugin_calls_unwell_take_nothing_new() -> None:
+    amounts = {"volcano.sh/gpu-number": "3", "volcano.sh/gpu-memory": "300"}
+    notes = {"volcano.sh/gpu-unhealthy-ids": "0,2"}
+    node = Node(ObjectMeta("n", annotations=notes), status=NodeStatus(allocatable=amounts))
+    catalogue = Catalogue([*BACKENDS, GPUSHARE])
+    assert [card.healthy for card in cards_of(node, catalogue)] == [False, True, False]

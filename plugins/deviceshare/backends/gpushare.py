@@ -32,5 +32,5 @@ GPUSHARE: Final = Backend(
     word="gpushare",
     names=ResourceNames((_NUMBER,), (_MEMORY,)),
     families=hami_family("gpushare", extra=_chosen, consumed=False),
-    counted=Counted(_NUMBER, "gpu", memory=_MEMORY),
+    counted=Counted(_NUMBER, "gpu", memory=_MEMORY, unwell="volcano.sh/gpu-unhealthy-ids"),
 )
