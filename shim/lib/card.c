@@ -117,7 +117,14 @@ uint64_t card_context(void) {
 	if (current == NULL || current(&context) != CUDA_SUCCESS) {
 		return 0;
 	}
-	return (uint64_t)(uintptr_t)context;
+	const uint64_t key = (uint64_t)(uintptr_t)context;
+	struct process *process = slice_process();
+	struct record green;
+	if (atomic_load_explicit(&process->has_greens, memory_order_relaxed) != 0 &&
+	    table_find(&process->table, RECORD_GREEN_CONTEXT, key, &green)) {
+		return green.extra;
+	}
+	return key;
 }
 
 void card_reconcile(int card) {

@@ -18,7 +18,8 @@ int card_of_device(CUdevice device);
 /* The card of this thread's current context. */
 int card_here(void);
 
-/* The current context as a number, 0 if there is none. */
+/* The current context as a number, 0 if there is none. Of a green context it is the primary one, which owns
+ * what is allocated in it. */
 uint64_t card_context(void);
 
 /* Now and then: compares the books with what the driver says the process holds of the card. */

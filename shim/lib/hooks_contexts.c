@@ -11,6 +11,16 @@ CUresult hook_cuInit(fn_cuInit real, unsigned int Flags) {
 	return real(Flags);
 }
 
+/* A context took more than fits, and was given back with this result. Returns what its maker gets. */
+static CUresult undone(int card, CUresult result) {
+	if (result != CUDA_SUCCESS) {
+		return CUDA_SUCCESS;
+	}
+	overhead_after_end(card);
+	atomic_fetch_add(&slice.region->cards[card].refused, 1);
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult hook_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUcontext *pctx,
 				       CUdevice dev) {
 	unsigned int flags;
@@ -21,8 +31,14 @@ CUresult hook_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUconte
 	}
 	const int card = card_of_device(dev);
 	const int token = overhead_before_context(card);
-	const CUresult result = real(pctx, dev);
-	overhead_after_context(card, token);
+	CUcontext made = NULL;
+	CUresult result = real(pctx != NULL ? &made : NULL, dev);
+	if (!overhead_after_context(card, token) && result == CUDA_SUCCESS) {
+		result = undone(card, DRIVER(cuDevicePrimaryCtxRelease_v2)(dev));
+	}
+	if (result == CUDA_SUCCESS) {
+		*pctx = made;
+	}
 	return result;
 }
 
@@ -75,42 +91,49 @@ CUresult hook_cuDevicePrimaryCtxReset(fn_cuDevicePrimaryCtxReset real, CUdevice 
 	return result;
 }
 
-/* After a context was made, or wasn't: its card is remembered, and what it takes is charged. */
-static void context_made(CUresult result, const CUcontext *context, int card, int token) {
-	if (result == CUDA_SUCCESS && card >= 0) {
-		const struct record record = {
-			.key = (uint64_t)(uintptr_t)*context, .kind = RECORD_CONTEXT, .card = card};
-		struct record old;
-		table_put(&slice_process()->table, &record, &old);
+/* After a context was made, or wasn't: what it takes is charged, and its card is remembered. */
+static CUresult context_made(CUresult result, CUcontext context, int card, int token) {
+	const bool fits = overhead_after_context(card, token);
+	if (result != CUDA_SUCCESS || card < 0) {
+		return result;
 	}
-	overhead_after_context(card, token);
+	if (!fits && undone(card, DRIVER(cuCtxDestroy_v2)(context)) != CUDA_SUCCESS) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	const struct record record = {
+		.key = (uint64_t)(uintptr_t)context, .kind = RECORD_CONTEXT, .card = card};
+	struct record old;
+	table_put(&slice_process()->table, &record, &old);
+	return CUDA_SUCCESS;
 }
+
+/* The body of a hook that makes a context by `real`. Nothing is written at *pctx* unless it stays. */
+#define MAKE_CONTEXT(...)                                                                          \
+	do {                                                                                       \
+		const int card = card_of_device(dev);                                              \
+		const int token = overhead_before_context(card);                                   \
+		CUcontext made = NULL;                                                             \
+		CUresult result = real(pctx != NULL ? &made : NULL, __VA_ARGS__);                  \
+		result = context_made(result, made, card, token);                                  \
+		if (result == CUDA_SUCCESS) {                                                      \
+			*pctx = made;                                                              \
+		}                                                                                  \
+		return result;                                                                     \
+	} while (0)
 
 CUresult hook_cuCtxCreate_v2(fn_cuCtxCreate_v2 real, CUcontext *pctx, unsigned int flags,
 			     CUdevice dev) {
-	const int card = card_of_device(dev);
-	const int token = overhead_before_context(card);
-	const CUresult result = real(pctx, flags, dev);
-	context_made(result, pctx, card, token);
-	return result;
+	MAKE_CONTEXT(flags, dev);
 }
 
 CUresult hook_cuCtxCreate_v3(fn_cuCtxCreate_v3 real, CUcontext *pctx, void *paramsArray,
 			     int numParams, unsigned int flags, CUdevice dev) {
-	const int card = card_of_device(dev);
-	const int token = overhead_before_context(card);
-	const CUresult result = real(pctx, paramsArray, numParams, flags, dev);
-	context_made(result, pctx, card, token);
-	return result;
+	MAKE_CONTEXT(paramsArray, numParams, flags, dev);
 }
 
 CUresult hook_cuCtxCreate_v4(fn_cuCtxCreate_v4 real, CUcontext *pctx, void *ctxCreateParams,
 			     unsigned int flags, CUdevice dev) {
-	const int card = card_of_device(dev);
-	const int token = overhead_before_context(card);
-	const CUresult result = real(pctx, ctxCreateParams, flags, dev);
-	context_made(result, pctx, card, token);
-	return result;
+	MAKE_CONTEXT(ctxCreateParams, flags, dev);
 }
 
 CUresult hook_cuCtxDestroy_v2(fn_cuCtxDestroy real, CUcontext ctx) {
@@ -121,6 +144,61 @@ CUresult hook_cuCtxDestroy_v2(fn_cuCtxDestroy real, CUcontext ctx) {
 		end_context((uint64_t)(uintptr_t)ctx, known ? record.card : CARD_NONE);
 	} else if (known) {
 		charge_drop(&record, result);
+	}
+	return result;
+}
+
+/* A green context uses the primary one, which it may bring to life. */
+CUresult hook_cuGreenCtxCreate(fn_cuGreenCtxCreate real, CUgreenCtx *phCtx, void *desc, CUdevice dev,
+			       unsigned int flags) {
+	const int card = card_of_device(dev);
+	const int token = overhead_before_context(card);
+	CUgreenCtx made = NULL;
+	CUresult result = real(phCtx != NULL ? &made : NULL, desc, dev, flags);
+	if (!overhead_after_context(card, token) && result == CUDA_SUCCESS) {
+		result = undone(card, DRIVER(cuGreenCtxDestroy)(made));
+	}
+	if (result == CUDA_SUCCESS) {
+		const struct record record = {.key = (uint64_t)(uintptr_t)made,
+					      .extra = (uint64_t)dev,
+					      .kind = RECORD_GREEN,
+					      .card = card};
+		struct record old;
+		table_put(&slice_process()->table, &record, &old);
+		*phCtx = made;
+	}
+	return result;
+}
+
+CUresult hook_cuGreenCtxDestroy(fn_cuGreenCtxDestroy real, CUgreenCtx hCtx) {
+	struct record record;
+	const bool known = charge_lift(RECORD_GREEN, (uint64_t)(uintptr_t)hCtx, &record);
+	const uint64_t primary = known ? primary_context((CUdevice)record.extra) : 0;
+	const CUresult result = real(hCtx);
+	if (known && result != CUDA_SUCCESS) {
+		struct record old;
+		table_put(&slice_process()->table, &record, &old);
+	} else if (known && !is_active((CUdevice)record.extra)) {
+		end_context(primary, record.card);
+	} else if (known && record.card >= 0) {
+		overhead_after_end(record.card);
+	}
+	return result;
+}
+
+CUresult hook_cuCtxFromGreenCtx(fn_cuCtxFromGreenCtx real, CUcontext *pContext, CUgreenCtx hCtx) {
+	const CUresult result = real(pContext, hCtx);
+	struct process *process = slice_process();
+	struct record green;
+	struct record old;
+	if (result == CUDA_SUCCESS &&
+	    table_find(&process->table, RECORD_GREEN, (uint64_t)(uintptr_t)hCtx, &green)) {
+		const struct record record = {.key = (uint64_t)(uintptr_t)*pContext,
+					      .extra = primary_context((CUdevice)green.extra),
+					      .kind = RECORD_GREEN_CONTEXT,
+					      .card = green.card};
+		table_put(&process->table, &record, &old);
+		atomic_store(&process->has_greens, 1);
 	}
 	return result;
 }

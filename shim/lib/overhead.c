@@ -109,25 +109,31 @@ static bool held(struct process *process, int card, bool ended, uint64_t *bytes)
 	return ended && (own_word(card) & REGION_BYTES_MASK) == atomic_load(&process->overhead[card]);
 }
 
-static void settle(struct process *process, int card, bool ended, uint64_t word) {
+/* Returns false if something moved meanwhile. */
+static bool settle(struct process *process, int card, bool ended, uint64_t word) {
 	uint64_t bytes;
 	const uint64_t before = atomic_load(&process->overhead[card]);
-	const bool told = held(process, card, ended, &bytes);
-	if (!told || word != own_word(card) || word > REGION_BYTES_MASK) {
-		return;
+	if (!held(process, card, ended, &bytes)) {
+		return true;
+	}
+	if (word != own_word(card) || word > REGION_BYTES_MASK) {
+		return false;
 	}
 	const uint64_t asked =
 		word - before + atomic_load(&process->imported[card]) + copies_bytes(card);
 	const uint64_t after = bytes > asked ? bytes - asked : 0;
 	atomic_store(&process->overhead[card], after);
 	quota_move(card, before, after);
+	return true;
 }
 
-static void look(int card, bool has_before, bool ended) {
+/* Returns false if another look may tell what this one couldn't. */
+static bool look(int card, bool has_before, bool ended) {
 	char uuid[64];
 	struct process *process = slice_process();
+	bool done = true;
 	if (!is_usable(card)) {
-		return;
+		return true;
 	}
 	card_uuid(card, uuid);
 	pthread_mutex_lock(&process->overhead_lock);
@@ -136,15 +142,46 @@ static void look(int card, bool has_before, bool ended) {
 		if (atomic_load(&own_slot()->host_pid) == 0) {
 			learn_host_pid(process, has_before);
 		}
-		settle(process, card, ended, word);
+		done = settle(process, card, ended, word);
 	}
-	atomic_store(&process->overhead_due[card], clock_ns() + LOOK_EVERY_NS);
+	atomic_store(&process->overhead_due[card], clock_ns() + (done ? LOOK_EVERY_NS : 0));
 	pthread_mutex_unlock(&process->overhead_lock);
+	return done;
 }
 
-void overhead_after_context(int card, int token) {
-	look(card, token >= 0, false);
+#define LOOKS_MOST 8 /* where other threads move all the time; later looks charge the rest */
+
+/* Looks, and tells whether what was found beyond the last look fits. */
+static bool look_and_judge(int card, bool has_before) {
+	if (!is_usable(card)) {
+		return true;
+	}
+	_Atomic uint64_t *overhead = &slice_process()->overhead[card];
+	const uint64_t before = atomic_load(overhead);
+	bool done = look(card, has_before, false);
+	for (int looks = 1; !done && looks < LOOKS_MOST; looks++) {
+		done = look(card, false, false);
+	}
+	return atomic_load(overhead) <= before || !quota_is_over(card);
+}
+
+bool overhead_after_context(int card, int token) {
+	const bool fits = look_and_judge(card, token >= 0);
 	slot_unlock(token);
+	return fits;
+}
+
+bool overhead_fits(int card) {
+	return look_and_judge(card, false);
+}
+
+void overhead_refused(int card) {
+	look(card, false, false);
+	atomic_fetch_add(&slice.region->cards[card].refused, 1);
+}
+
+bool overhead_is_watched(int card) {
+	return atomic_load(&slice_process()->overhead_due[card]) != 0;
 }
 
 void overhead_after_end(int card) {

@@ -3,9 +3,20 @@
 #ifndef VPY_OVERHEAD_H
 #define VPY_OVERHEAD_H
 
-/* Around the making of a context on *card*; learns how NVML names this process. */
+#include <stdbool.h>
+
+/* Around the making of a context on *card*; learns how NVML names this process. Returns whether what it
+ * took fits: if not, it must go back. */
 int overhead_before_context(int card);
-void overhead_after_context(int card, int token);
+bool overhead_after_context(int card, int token);
+
+/* After something was made whose size nobody tells beforehand: what it took is charged. Returns whether it
+ * fits: if not, it must go back, and that be told by overhead_refused. */
+bool overhead_fits(int card);
+void overhead_refused(int card);
+
+/* Whether this process has been seen on the card. */
+bool overhead_is_watched(int card);
 
 /* Compares the books with NVML after a context ended. */
 void overhead_after_end(int card);

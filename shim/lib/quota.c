@@ -12,7 +12,7 @@
 
 struct sum {
 	uint64_t bytes;
-	bool undecided; /* besides the one who sums */
+	uint64_t deciding; /* reservations in it that may yet be taken back */
 };
 
 static _Atomic uint64_t *word_of(int card) {
@@ -30,7 +30,7 @@ static struct sum sum_card(int card) {
 		bytes += word & REGION_BYTES_MASK;
 		deciding += word >> 48;
 	}
-	return (struct sum){bytes, deciding > 1};
+	return (struct sum){bytes, deciding};
 }
 
 static bool has_books(void) {
@@ -55,7 +55,7 @@ static enum verdict try_reserve(int card, uint64_t bytes, uint64_t limit) {
 		return FITS;
 	}
 	atomic_fetch_sub(word, bytes + REGION_DECIDING);
-	return sum.undecided ? UNDECIDED : FULL;
+	return sum.deciding > 1 ? UNDECIDED : FULL;
 }
 
 /* Lets others decide: they need some ten nanoseconds if they run. If they don't, sleeping gives way
@@ -85,11 +85,15 @@ static bool reserve_among_others(int card, uint64_t bytes, uint64_t limit) {
 }
 
 /* Without the dead, and without what is no longer held. */
-static bool reserve_afresh(int card, uint64_t bytes, uint64_t limit) {
+static void refresh(int card) {
 	slot_sweep(slice.region, slice.path, slice_slot());
 	if (quota_refresh != NULL) {
 		quota_refresh(card);
 	}
+}
+
+static bool reserve_afresh(int card, uint64_t bytes, uint64_t limit) {
+	refresh(card);
 	return reserve_among_others(card, bytes, limit);
 }
 
@@ -133,6 +137,22 @@ void quota_move(int card, uint64_t before, uint64_t after) {
 bool quota_has_room(int card, uint64_t bytes) {
 	const uint64_t limit = quota_limit(card);
 	return limit == 0 || (bytes <= limit && has_books() && sum_card(card).bytes <= limit - bytes);
+}
+
+bool quota_is_over(int card) {
+	const uint64_t limit = quota_limit(card);
+	if (limit == 0 || !has_books() || sum_card(card).bytes <= limit) {
+		return false;
+	}
+	refresh(card);
+	const uint64_t until = clock_ns() + PATIENCE_NS;
+	for (unsigned int tries = 0;; tries++) {
+		const struct sum sum = sum_card(card);
+		if (sum.bytes <= limit || sum.deciding == 0 || clock_ns() > until) {
+			return sum.bytes > limit;
+		}
+		give_way(tries);
+	}
 }
 
 uint64_t quota_used(int card) {

@@ -23,6 +23,10 @@ void quota_move(int card, uint64_t before, uint64_t after);
 /* Whether *bytes* more would fit now, going by what is charged. Promises nothing. */
 bool quota_has_room(int card, uint64_t bytes);
 
+/* Whether the container holds more than it may: without the dead, with what this process holds read anew, and
+ * without what others are only trying to get. */
+bool quota_is_over(int card);
+
 /* What all processes of the container hold of *card*, bytes. Those that are gone are emptied. */
 uint64_t quota_used(int card);
 

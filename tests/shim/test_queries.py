@@ -43,13 +43,14 @@ def test_a_limit_above_the_card_is_the_card(library: Path, tmp_path: Path, limit
     ]
 
 
-def test_a_context_larger_than_the_slice_leaves_nothing_free(library: Path, tmp_path: Path) -> None:
-    with one_slice(tmp_path, (256,), cards=[Card(context_mib=300)]) as slice_:
-        slice_.driver.container("pod").limit_bytes[0] = 0
+def test_a_slice_made_smaller_than_what_it_holds_has_nothing_free(library: Path, tmp_path: Path) -> None:
+    with one_slice(tmp_path, (512,), cards=[Card(context_mib=300)]) as slice_, slice_.probe() as probe:
+        probe.start()
+        region.relimit(slice_.region, [region.DeviceLimit(card_uuid(0), 256 * MIB)])
+        assert probe.take("a", 100) == OUT_OF_MEMORY
+        assert probe.ask("info 0") == ["0", "0", str(256 * MIB), "0", str(256 * MIB)]
         lines = slice_.python(SURFACES).splitlines()
-    assert lines[0] == str(OUT_OF_MEMORY)
-    assert lines[1:3] == ["0 0 256", "0 256"]
-    total, _, free = (int(word) for word in lines[3].split()[:3])
+    total, _, free = (int(word) for word in lines[-1].split()[:3])
     assert (total, free) == (256, 0)
 
 

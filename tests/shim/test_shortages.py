@@ -109,7 +109,7 @@ def test_a_shell_that_can_not_read_what_the_first_process_says_is_closed(pod: Sl
         "bare = {k: v for k, v in os.environ.items() if k != 'VOLCANO_PY_REGION'}\n"
         "sys.exit(subprocess.run([sys.executable, sys.argv[1]], env=bare, input='').returncode)\n"
     )
-    command = ["unshare", "-rmpf", "--mount-proc", sys.executable, "-c", first, script]
+    command: list[str | Path] = ["unshare", "-rmpf", "--mount-proc", sys.executable, "-c", first, script]
     told = pod.run(command).splitlines()
     assert "2 2 0 2 2" in told
     assert pod.driver.container("pod").peak_bytes[0] == 600 * MIB

@@ -8,6 +8,7 @@
 #define DEPTH 16
 
 static struct context primaries[STUB_CARDS];
+static struct context greens[STUB_CARDS]; /* handles of green contexts */
 static pthread_mutex_t primary_guard = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local struct context *stack[DEPTH];
@@ -15,6 +16,9 @@ static _Thread_local int depth;
 
 struct context *context_current(void) {
 	struct context *context = depth > 0 ? stack[depth - 1] : NULL;
+	if (context >= greens && context < greens + STUB_CARDS) {
+		context = &primaries[context->card];
+	}
 	return context != NULL && context->alive ? context : NULL;
 }
 
@@ -39,6 +43,7 @@ static int begin(struct stub_state *state, struct context *context, int card, un
 	__atomic_add_fetch(&slot->context_bytes[card], bytes, __ATOMIC_RELAXED);
 	context->card = card;
 	context->bytes = bytes;
+	context->heap_bytes = 0;
 	context->flags = flags;
 	context->version = 3020;
 	context->alive = 1;
@@ -60,10 +65,7 @@ static void end(struct context *context) {
 	__atomic_sub_fetch(&slot->context_bytes[context->card], context->bytes, __ATOMIC_RELAXED);
 }
 
-CU_API cuDevicePrimaryCtxRetain(struct context **out, int device) {
-	DEVICE_ENTER(device);
-	(void)books;
-	NEED(out != NULL);
+static int retain_primary(struct stub_state *state, int card, struct context **out) {
 	struct context *context = &primaries[card];
 	pthread_mutex_lock(&primary_guard);
 	context->primary = 1;
@@ -74,6 +76,13 @@ CU_API cuDevicePrimaryCtxRetain(struct context **out, int device) {
 	}
 	pthread_mutex_unlock(&primary_guard);
 	return rc;
+}
+
+CU_API cuDevicePrimaryCtxRetain(struct context **out, int device) {
+	DEVICE_ENTER(device);
+	(void)books;
+	NEED(out != NULL);
+	return retain_primary(state, card, out);
 }
 
 static int release_primary(int card) {
@@ -296,11 +305,69 @@ CU_API cuCtxGetApiVersion(struct context *context, unsigned int *out) {
 	return CU_OK;
 }
 
+/* CU_LIMIT_MALLOC_HEAP_SIZE: the only limit that takes memory here. */
+enum { LIMIT_HEAP = 2 };
+
 CU_API cuCtxSetLimit(int limit, size_t value) {
 	CONTEXT_ENTER();
 	(void)state;
-	(void)value;
-	NEED(context != NULL && limit >= 0 && limit < 16);
+	NEED(limit >= 0 && limit < 16);
+	if (limit != LIMIT_HEAP) {
+		return CU_OK;
+	}
+	if (memory_take(context->card, value) != CU_OK) {
+		return CU_OUT_OF_MEMORY;
+	}
+	memory_give(context->card, context->heap_bytes);
+	context->bytes += value - context->heap_bytes;
+	context->heap_bytes = value;
+	return CU_OK;
+}
+
+CU_API cuCtxGetLimit(size_t *out, int limit) {
+	CONTEXT_ENTER();
+	(void)state;
+	NEED(out != NULL && limit >= 0 && limit < 16);
+	*out = limit == LIMIT_HEAP ? context->heap_bytes : 0;
+	return CU_OK;
+}
+
+/* A green context retains the primary one, and takes what a module takes. */
+CU_API cuGreenCtxCreate(address *out, const void *resources, int device, unsigned int flags) {
+	DEVICE_ENTER(device);
+	struct context *primary = NULL;
+	NEED(out != NULL && resources != NULL && flags == 1);
+	int rc = retain_primary(state, card, &primary);
+	if (rc == CU_OK && memory_take(card, books->module_bytes) != CU_OK) {
+		release_primary(card);
+		rc = CU_OUT_OF_MEMORY;
+	}
+	if (rc == CU_OK) {
+		*out = handle_new();
+		object_add(*out, GREEN, card, books->module_bytes, NULL);
+	}
+	return rc;
+}
+
+CU_API cuGreenCtxDestroy(address green) {
+	DRIVER_ENTER();
+	(void)state;
+	struct object *object = object_remove(green, GREEN, GREEN);
+	NEED(object != NULL);
+	memory_give(object->card, object->bytes);
+	int rc = release_primary(object->card);
+	free(object);
+	return rc;
+}
+
+/* Its context has a handle of its own, and all else of the primary one. */
+CU_API cuCtxFromGreenCtx(struct context **out, address green) {
+	DRIVER_ENTER();
+	(void)state;
+	const struct object *object = object_find(green, GREEN, GREEN);
+	NEED(out != NULL && object != NULL);
+	*out = &greens[object->card];
+	greens[object->card] = primaries[object->card];
 	return CU_OK;
 }
 

@@ -90,6 +90,7 @@ enum kind {
 	GRAPH,
 	EXEC,
 	NODE_MEMORY,
+	GREEN,
 };
 
 struct context {
@@ -100,6 +101,7 @@ struct context {
 	unsigned int flags;
 	unsigned int version;
 	uint64_t bytes;
+	uint64_t heap_bytes; /* of them, for what kernels allocate */
 	struct stub_stream *streams[2]; /* the legacy and the per-thread default */
 };
 
