@@ -1,9 +1,11 @@
 """A real card, where there is one: its name and memory, and programs that run in a slice of it."""
 
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,13 @@ def find_card() -> RealCard | None:
     return RealCard(found[0], int(found[1])) if len(found) == 2 else None
 
 
+def driver_major() -> int:
+    """The version of CUDA that the driver is of: 12 for 12.4."""
+    version = ctypes.c_int()
+    ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    return version.value // 1000
+
+
 def works(script: str) -> bool:
     """Whether PYTHON runs *script* without an error."""
     return subprocess.run([PYTHON, "-c", script], capture_output=True, check=False).returncode == 0
@@ -67,11 +76,15 @@ class RealSlice:
 
     def python(self, script: str, *, preload: bool = True, **changes: str) -> list[str]:
         """The lines that *script* prints in the slice, or beside it."""
+        return self.run([PYTHON, "-c", script], preload=preload, **changes)
+
+    def run(self, command: Sequence[str | Path], *, preload: bool = True, **changes: str) -> list[str]:
+        """The lines that *command* prints in the slice, or beside it."""
         environment = self.environment(**changes)
         if not preload:
             del environment["LD_PRELOAD"]
         done = subprocess.run(
-            [PYTHON, "-c", script],
+            command,
             env=environment,
             capture_output=True,
             text=True,

@@ -9,9 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu.card import MIB, RealCard, RealSlice, find_card, has, has_torch, make_slice, query
+from tests.gpu.card import (
+    MIB,
+    RealCard,
+    RealSlice,
+    driver_major,
+    find_card,
+    has,
+    has_torch,
+    make_slice,
+    query,
+)
 from tests.gpu.scripts import FILL, RUNTIME
 from tests.shim.harness import build_library
+from tests.shim.runtimes import FORMS, nvidia
 from volcano_py.shim.agent import region
 
 CARD = find_card()
@@ -68,6 +79,15 @@ def slice_of(card: RealCard, tmp_path: Path) -> MakeSlice:
     return make
 
 
+def assert_ways_are_counted(ways: list[str]) -> None:
+    """Too much is refused, 64 MiB are got, seen and given back; the context may grow a little meanwhile."""
+    for way in ways:
+        name, over, part, taken, freed, left = way.split()
+        assert (name, over, part, freed) == (name, "2", "0", "0")
+        assert 64 <= int(taken) <= 68
+        assert int(left) <= 4
+
+
 needs_torch = pytest.mark.skipif(
     CARD is None or not has_torch(), reason="no NVIDIA card, or no PyTorch (GPU_PYTHON)"
 )
@@ -100,6 +120,17 @@ def test_the_driver_gives_the_slice_and_no_more(slice_of: MakeSlice) -> None:
     assert free - 16 <= got <= free <= LIMIT_MIB
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("major", [12, 13])
+def test_nvidias_runtime_gets_the_slice_and_no_more(slice_of: MakeSlice, major: int, form: str) -> None:
+    """Skipped where the driver is older than the runtime."""
+    if driver_major() < major:
+        pytest.skip(f"the driver is older than CUDA {major}")
+    *ways, total = slice_of().run(nvidia(major).program("runtime.c", form))
+    assert total == f"total {LIMIT_MIB}"
+    assert_ways_are_counted(ways)
+
+
 @needs_torch
 @pytest.mark.parametrize("allocator", ["", "expandable_segments:True", "backend:cudaMallocAsync"])
 def test_pytorch_fills_its_slice_and_goes_on(slice_of: MakeSlice, allocator: str) -> None:
@@ -115,11 +146,7 @@ def test_pytorch_fills_its_slice_and_goes_on(slice_of: MakeSlice, allocator: str
 def test_cuda_python_gets_its_slice_by_every_call_of_the_runtime(slice_of: MakeSlice) -> None:
     *ways, total = slice_of().python(RUNTIME)
     assert total == f"total {LIMIT_MIB}"
-    for way in ways:
-        name, over, part, taken, freed, left = way.split()
-        assert (name, over, part, freed) == (name, "2", "0", "0")
-        assert 64 <= int(taken) <= 68
-        assert int(left) <= 4
+    assert_ways_are_counted(ways)
 
 
 @needs_torch

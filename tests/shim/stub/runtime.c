@@ -21,7 +21,7 @@ static _Thread_local int last_error;
 
 typedef int (*ask_fn)(const char *, void **, int, unsigned long long, int *);
 
-void *runtime_find(const char *name, int version) {
+void *runtime_find(const char *name, int version, unsigned long long flags) {
 	static ask_fn ask;
 	void *found = NULL;
 	int status;
@@ -30,7 +30,7 @@ void *runtime_find(const char *name, int version) {
 		ask = library == NULL ? NULL : (ask_fn)dlsym(library, "cuGetProcAddress_v2");
 	}
 	if (ask != NULL) {
-		ask(name, &found, version, 1, &status);
+		ask(name, &found, version, flags, &status);
 	}
 	return found;
 }
@@ -182,6 +182,17 @@ RUNTIME cudaFree(address start) {
 	return start == 0 ? CU_OK : runtime_told(CALL(cuMemFree, 12000, (address), start));
 }
 
+RUNTIME cudaMallocManaged(address *out, size_t bytes, unsigned int flags) {
+	BIND();
+	return runtime_told(CALL(cuMemAllocManaged, 6000, (address *, size_t, unsigned int), out, bytes, flags));
+}
+
+RUNTIME cudaMallocPitch(address *out, size_t *pitch, size_t width, size_t height) {
+	BIND();
+	return runtime_told(CALL(cuMemAllocPitch, 12000, (address *, size_t *, size_t, size_t, unsigned int), out, pitch,
+	                         width, height, 4));
+}
+
 RUNTIME cudaMemGetInfo(size_t *unused, size_t *total) {
 	BIND();
 	return runtime_told(CALL(cuMemGetInfo, 12000, (size_t *, size_t *), unused, total));
@@ -200,6 +211,11 @@ RUNTIME cudaFreeHost(void *memory) {
 RUNTIME cudaMallocAsync(address *out, size_t bytes, void *stream) {
 	BIND();
 	return runtime_told(CALL(cuMemAllocAsync, 11020, (address *, size_t, void *), out, bytes, stream));
+}
+
+RUNTIME cudaMallocAsync_ptsz(address *out, size_t bytes, void *stream) {
+	BIND();
+	return runtime_told(CALL_PTSZ(cuMemAllocAsync, 11020, (address *, size_t, void *), out, bytes, stream));
 }
 
 RUNTIME cudaFreeAsync(address start, void *stream) {

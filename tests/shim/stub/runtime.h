@@ -5,8 +5,11 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* The driver's function of that name for that version of CUDA, for the legacy default stream; NULL if it has none. */
-void *runtime_find(const char *name, int version);
+/* Flags of cuGetProcAddress: which stream the driver's function takes for the default one. */
+enum { OF_LEGACY_STREAM = 1, OF_THREADS_STREAM = 2 };
+
+/* The driver's function of that name for that version of CUDA; NULL if it has none. */
+void *runtime_find(const char *name, int version, unsigned long long flags);
 
 /* Makes the primary context of the thread's device, once, and makes it current. */
 int runtime_bind(void);
@@ -15,14 +18,17 @@ int runtime_bind(void);
 int runtime_told(int code);
 
 /* Calls the driver's function NAME; CU_NOT_SUPPORTED where it has none. */
-#define CALL(NAME, VERSION, TYPES, ...)                                   \
-	({                                                                \
-		static void *function_;                                   \
-		if (function_ == NULL) {                                  \
-			function_ = runtime_find(#NAME, VERSION);         \
-		}                                                         \
+#define CALL_FOR(FLAGS, NAME, VERSION, TYPES, ...)                                \
+	({                                                                        \
+		static void *function_;                                           \
+		if (function_ == NULL) {                                          \
+			function_ = runtime_find(#NAME, VERSION, FLAGS);          \
+		}                                                                 \
 		function_ == NULL ? 801 : ((int(*) TYPES)function_)(__VA_ARGS__); \
 	})
+
+#define CALL(...) CALL_FOR(OF_LEGACY_STREAM, __VA_ARGS__)
+#define CALL_PTSZ(...) CALL_FOR(OF_THREADS_STREAM, __VA_ARGS__)
 
 #define BIND()                                \
 	do {                                  \
