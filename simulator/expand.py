@@ -1,6 +1,7 @@
 """Manifests as a cluster's controllers would complete them: Jobs into pods, single pods into groups.
 
-A Job becomes its PodGroup and pods (``job_objects``). A pod of our schedulers that belongs to no group
+A Job of Volcano becomes its PodGroup and pods (``job_objects``), Jobs and Deployments of Kubernetes become
+pods (``workload_objects``). A pod of our schedulers that belongs to no group
 gets one, shared with the other pods of its controlling owner. What the documents hold already wins, and
 what can't be read is passed on as it is, for the engine to say what is wrong with it.
 """
@@ -23,6 +24,7 @@ from volcano_py.scheduler.model.kube.request import pod_request
 from volcano_py.simulator.group_objects import amounts_text, pod_group
 from volcano_py.simulator.job_objects import job_objects
 from volcano_py.simulator.present import Document, Present, part
+from volcano_py.simulator.workload_objects import workload_pods
 
 JOB_VERSION: Final = "batch.volcano.sh/v1alpha1"
 MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
@@ -32,7 +34,7 @@ VOLCANO: Final = "volcano.sh/"
 
 
 def expand(documents: Iterable[Document], scheduler_names: Collection[str]) -> list[Document]:
-    """*documents* with Jobs replaced by their pods and single pods put into groups.
+    """*documents* with Jobs and their like replaced by their pods, and single pods put into groups.
 
     Nothing given is changed; documents that need nothing are passed on themselves. Made objects name
     their Job or owner in ``ownerReferences``.
@@ -41,8 +43,12 @@ def expand(documents: Iterable[Document], scheduler_names: Collection[str]) -> l
         documents: Kubernetes objects, sound or not.
         scheduler_names: ``schedulerName`` values of pods that are ours.
     """
-    given = list(documents)
-    present = Present(given)
+    written = list(documents)
+    present = Present(written)
+    given: list[Document] = []
+    for document in written:
+        pods = workload_pods(document, written, present)
+        given += [document] if pods is None else pods
     groups = _single_groups(given, scheduler_names, present)
     made: list[Document] = []
     numbers = Counter[str]()

@@ -10,6 +10,7 @@ from volcano_py.crds.annotations import ROLE
 from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.simulator.manifests import Document, Manifest, Unreadable, object_name
 from volcano_py.simulator.present import identity, part
+from volcano_py.simulator.workload_objects import is_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ def _field_in_job(job: Document, made: Document, field: str) -> str:
         return field if field.startswith(("spec.queue", "spec.priorityClassName")) else ""
     role = part(made, "metadata", "annotations").get(ROLE)
     tasks: Any = part(job, "spec").get("tasks")
+    if is_workload(job):
+        return f"spec.template.{field}"
     for at, task in enumerate(tasks if isinstance(tasks, list) else []):
         name = str(part(made, "metadata").get("name"))
         if task.get("name", f"default{at}") == role or name.endswith(f"-{task.get('name')}-0"):

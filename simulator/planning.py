@@ -21,6 +21,7 @@ from volcano_py.simulator.job_objects import MOST_PODS
 from volcano_py.simulator.manifests import Document, Manifest, Read, Text, read_text
 from volcano_py.simulator.present import identity, part
 from volcano_py.simulator.report import plan_report
+from volcano_py.simulator.workload_objects import WORKLOADS, is_workload
 from volcano_py.simulator.world import Applied, World
 
 Report = dict[str, Any]
@@ -45,6 +46,7 @@ _REFERENCES: Final = (
     ("spec", "priorityClassName"),
 )
 """Fields that name another object."""
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _SHARED: Final = ("Job", "CronJob")
 """Kinds of ours whose name Kubernetes uses as well."""
 
@@ -197,31 +199,25 @@ class _Input:
         """Waiting pods that another scheduler serves: one warning for each scheduler."""
         waiting: dict[str, list[Manifest]] = {}
         for manifest in self.manifests:
-            spec, status = part(manifest.document, "spec"), part(manifest.document, "status")
-            name = spec.get("schedulerName")
-            waits = not spec.get("nodeName") and status.get("phase", "Pending") == "Pending"
-            others = isinstance(name, str) and name and name not in SCHEDULER_NAMES
-            if manifest.document.get("kind") == "Pod" and waits and others:
-                waiting.setdefault(str(name), []).append(manifest)
+            name = _awaited(manifest.document)
+            if name and name not in SCHEDULER_NAMES:
+                waiting.setdefault(name, []).append(manifest)
         for name, found in waiting.items():
-            more = f" ({len(found)} such pods)" if len(found) > 1 else ""
+            more = f" ({len(found)} such objects)" if len(found) > 1 else ""
             ours = " or ".join(SCHEDULER_NAMES)
             message = f"waits for scheduler {name}, not for us ({ours}), and is not planned{more}"
-            self.warnings.append(fault_of(found[0], Problem("spec.schedulerName", message)))
+            field = "spec.template.spec" if is_workload(found[0].document) else "spec"
+            self.warnings.append(fault_of(found[0], Problem(f"{field}.schedulerName", message)))
 
     def _look_for_endless_jobs(self) -> None:
         """Jobs that make more pods than are made here: what is planned is not all of them."""
         for manifest in self.manifests:
-            tasks = part(manifest.document, "spec").get("tasks")
-            if manifest.document.get("kind") != "Job" or not isinstance(tasks, list):
-                continue
-            for at, task in enumerate(tasks):
-                replicas = task.get("replicas") if isinstance(task, dict) else None
+            for field, replicas in _asked_pods(manifest.document):
                 if isinstance(replicas, int) and replicas > MOST_PODS:
                     message = (
                         f"{replicas} pods are more than a cluster holds; {MOST_PODS} of them are planned"
                     )
-                    self.errors.append(fault_of(manifest, Problem(f"spec.tasks[{at}].replicas", message)))
+                    self.errors.append(fault_of(manifest, Problem(field, message)))
 
     def _warn_of_ignored(self, applied: list[Applied]) -> None:
         """One warning for each kind that nobody here reads."""
@@ -233,6 +229,31 @@ class _Input:
             others = f"; so are {len(items) - 1} others of the kind" if len(items) > 1 else ""
             problem = Problem("kind", f"plans don't read kind {kind}: it is ignored{others}")
             self.warnings.append(self.origins.fault(items[0].document, problem))
+
+
+def _awaited(document: Document) -> str:
+    """The scheduler that pods of *document* wait for, "" where none waits."""
+    here = part(document, "spec", "template") if is_workload(document) else document
+    spec = part(here, "spec")
+    if not spec or not (is_workload(document) or document.get("kind") == "Pod"):
+        return ""
+    if spec.get("nodeName") or part(document, "status").get("phase", "Pending") != "Pending":
+        return ""
+    named = part(here, "metadata", "annotations").get(GROUP)
+    name = spec.get("schedulerName") or ("" if named else _DEFAULT_SCHEDULER)
+    return name if isinstance(name, str) else ""
+
+
+def _asked_pods(document: Document) -> Iterator[tuple[str, object]]:
+    """Fields that say how many pods *document* wants, and what they say."""
+    spec = part(document, "spec")
+    if is_workload(document):
+        field = WORKLOADS[str(document["kind"])][1]
+        yield f"spec.{field}", spec.get(field)
+    tasks = spec.get("tasks")
+    if document.get("kind") == "Job" and isinstance(tasks, list):
+        for at, task in enumerate(tasks):
+            yield f"spec.tasks[{at}].replicas", task.get("replicas") if isinstance(task, dict) else None
 
 
 def _identity_problems(document: dict[str, Any]) -> Iterator[Problem]:

@@ -143,5 +143,5 @@ def test_pods_of_another_scheduler_are_not_planned_and_that_is_said() -> None:
     report = planned(text + text.replace("name: a", "name: b", 1))
     [warning] = [one for one in report["warnings"] if one["field"] == "spec.schedulerName"]
     assert warning["message"].startswith("waits for scheduler default-scheduler, not for us")
-    assert warning["message"].endswith("is not planned (2 such pods)")
+    assert warning["message"].endswith("is not planned (2 such objects)")
     assert report["errors"] == []

@@ -360,3 +360,56 @@ def test_a_single_pod_applied_again_does_not_send_its_group_back_to_the_gate() -
     job_of = made.state.jobs.named("ml/podgroup-a")
     assert job_of is not None
     assert job_of.phase == "Running"
+
+
+# -- workloads of Kubernetes -----------------------------------------------------------------------
+
+
+def workload(kind: str, replicas: int, *, meta: Document | None = None, **more: Any) -> Document:
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    spec = {"parallelism" if kind == "Job" else "replicas": replicas, "template": template(**MINE)}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "w", "namespace": "ml", **(meta or {})},
+        "spec": spec,
+        **more,
+    }
+
+
+MINE: dict[str, Any] = {"schedulerName": "volcano"}
+
+
+def owned(name: str, kind: str, owner: str, phase: str = "Running") -> Document:
+    references = [{"kind": kind, "name": owner, "controller": True}]
+    return single(name, meta={"ownerReferences": references}) | {"status": {"phase": phase}}
+
+
+def test_pods_of_a_deployment_share_a_group_as_its_owner_says() -> None:
+    notes = {"scheduling.volcano.sh/group-min-member": "2", "scheduling.volcano.sh/queue-name": "lab"}
+    made = expand([workload("Deployment", 3, meta={"annotations": notes})], NAMES)
+    assert [d["kind"] for d in made] == ["PodGroup", "Pod", "Pod", "Pod"]
+    assert (made[0]["spec"]["minMember"], made[0]["spec"]["queue"]) == (2, "lab")
+
+
+def test_what_a_workload_has_already_is_not_made_again() -> None:
+    there = [owned("w-0", "Job", "w"), owned("x", "Job", "other"), owned("y", "Job", "w", "Failed")]
+    assert names(expand([*there, workload("Job", 3)], NAMES))[-2:] == ["w-1", "w-2"]
+    sets = [owned("w-7f-a", "ReplicaSet", "w-7f"), owned("w-x-7f-a", "ReplicaSet", "w-x-7f")]
+    pods = of_kind("Pod", expand([*sets, workload("Deployment", 2)], NAMES))
+    assert names(pods) == ["w-7f-a", "w-x-7f-a", "w-0"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        workload("Job", 2, status={"active": 2}),
+        workload("ReplicaSet", 2, meta={"ownerReferences": [{"kind": "Deployment", "name": "d"}]}),
+        workload("Deployment", 2) | {"apiVersion": "example.com/v1"},
+        workload("Deployment", 2) | {"spec": {"replicas": "two", "template": template()}},
+        workload("Deployment", 2) | {"spec": {"replicas": 2}},
+    ],
+    ids=["at work", "owned", "another's", "unsound", "no template"],
+)
+def test_other_workloads_are_passed_on(document: Document) -> None:
+    assert expand([document], NAMES) == [document]

@@ -301,6 +301,45 @@ def test_a_job_of_kubernetes_is_no_job_of_ours() -> None:
     assert [w["field"] for w in report["warnings"]] == ["kind"]
 
 
+PODS = "{spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}"
+
+
+@pytest.mark.parametrize(
+    ("head", "spec", "started"),
+    [
+        ("apiVersion: batch/v1\nkind: Job", "parallelism: 3, completions: 9", 3),
+        ("apiVersion: batch/v1\nkind: Job", "parallelism: 3, completions: 2", 2),
+        ("apiVersion: batch/v1\nkind: Job", "parallelism: 3, suspend: true", 0),
+        ("apiVersion: apps/v1\nkind: Deployment", "replicas: 2", 2),
+        ("apiVersion: apps/v1\nkind: StatefulSet", "serviceName: s", 1),
+        ("apiVersion: apps/v1\nkind: ReplicaSet", "replicas: 0", 0),
+    ],
+)
+def test_pods_of_kubernetes_own_workloads_are_planned(head: str, spec: str, started: int) -> None:
+    text = f"{head}\nmetadata: {{name: w, namespace: ml}}\nspec: {{{spec}, template: {PODS}}}\n"
+    report = planned(text)
+    assert (report["errors"], report["warnings"]) == ([], [])
+    assert set(binds(report)) == {"ml/good", *(f"ml/w-{at}" for at in range(started))}
+
+
+def test_a_fault_in_a_template_is_told_where_it_is_written() -> None:
+    pods = PODS.replace("cpu: 1", "cpu: lots")
+    text = f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: w}}\nspec:\n  template: {pods}\n"
+    [error] = planned(text)["errors"]
+    assert (error["object"], error["field"]) == (
+        "Deployment w",
+        "spec.template.spec.containers[0].resources.requests.cpu",
+    )
+
+
+def test_a_workload_of_another_scheduler_is_told_as_such() -> None:
+    pods = PODS.replace("schedulerName: volcano, ", "")
+    text = f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: w}}\nspec:\n  template: {pods}\n"
+    [warning] = planned(text)["warnings"]
+    assert warning["field"] == "spec.template.spec.schedulerName"
+    assert "waits for scheduler default-scheduler" in warning["message"]
+
+
 def test_the_clock_moves_only_where_the_cluster_settles() -> None:
     assert planned("", cycles=3)["now"] == "2026-01-01T00:00:00Z"
     assert planned("", cycles=3, settle=True)["now"] == "2026-01-01T00:00:02Z"
