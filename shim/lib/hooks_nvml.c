@@ -1,6 +1,8 @@
 /* What monitoring tools are told: the slice, and the processes in it. NVML calls are answered from
  * the books alone, so that a tool needs no context. */
 #define _GNU_SOURCE
+#include <time.h>
+
 #include "card.h"
 #include "driver.h"
 #include "quota.h"
@@ -151,6 +153,50 @@ nvmlReturn_t hook_nvmlDeviceGetRunningProcessDetailList(
 	const nvmlReturn_t result = real(device, plist);
 	if (result == NVML_SUCCESS && plist->procArray != NULL) {
 		KEEP_OURS(plist->procArray, plist->numProcArrayEntries);
+	}
+	return result;
+}
+
+#define RATE_S 1 /* NVML's own period is between a sixth of a second and one */
+
+static unsigned long long recently_us(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (unsigned long long)(now.tv_sec - RATE_S) * 1000000ull +
+	       (unsigned long long)now.tv_nsec / 1000;
+}
+
+/* Adds up what the processes of *samples* used; several samples of one are its mean. */
+static nvmlUtilization_t sum_of(const nvmlProcessUtilizationSample_t *samples, unsigned int count) {
+	nvmlUtilization_t sum = {0, 0};
+	for (unsigned int i = 0; i < count; i++) {
+		unsigned int of_same = 0;
+		for (unsigned int k = 0; k < count; k++) {
+			of_same += samples[k].pid == samples[i].pid;
+		}
+		sum.gpu += samples[i].smUtil / of_same;
+		sum.memory += samples[i].memUtil / of_same;
+	}
+	return sum;
+}
+
+nvmlReturn_t hook_nvmlDeviceGetUtilizationRates(fn_nvmlDeviceGetUtilizationRates real,
+						nvmlDevice_t device,
+						nvmlUtilization_t *utilization) {
+	nvmlProcessUtilizationSample_t samples[NVML_PROCESSES];
+	unsigned int count = NVML_PROCESSES;
+	const nvmlReturn_t result = real(device, utilization);
+	const fn_nvmlDeviceGetProcessUtilization read = DRIVER(nvmlDeviceGetProcessUtilization);
+	if (result != NVML_SUCCESS || read == NULL || card_of(device) < 0) {
+		return result;
+	}
+	const nvmlReturn_t told = read(device, samples, &count, recently_us());
+	if (told == NVML_SUCCESS || told == NVML_ERROR_NOT_FOUND) {
+		count = told == NVML_SUCCESS ? count : 0;
+		KEEP_OURS(samples, count);
+		const nvmlUtilization_t ours = sum_of(samples, count);
+		utilization->gpu = ours.gpu < 100 ? ours.gpu : 100;
+		utilization->memory = ours.memory < 100 ? ours.memory : 100;
 	}
 	return result;
 }
