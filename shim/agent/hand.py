@@ -21,6 +21,7 @@ from volcano_py.shim.agent.cgroup.freezer import Freezer, State
 from volcano_py.shim.agent.cgroup.kill import Killer
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.overuse import Act, Kind
+from volcano_py.shim.agent.region_layout import MOST_BLOCKED_NS
 
 _FREEZE_S: Final = 0.2
 """How long a freeze is waited for; one that takes longer is seen to be under way at the next look."""
@@ -41,7 +42,8 @@ class Hand:
 
     Args:
         freezer: of the host.
-        block_s: how long launches are held by one act; a little longer than until the next look.
+        block_s: how long launches are held by one act; a little longer than until the next look. More than
+            ``MOST_BLOCKED_NS`` is not believed, so no more is ever asked.
         clock: CLOCK_MONOTONIC in nanoseconds.
     """
 
@@ -50,7 +52,7 @@ class Hand:
     ) -> None:
         self.freezer = freezer
         self._killer = Killer(freezer)
-        self._block_ns = int(block_s * 1e9)
+        self._block_ns = min(int(block_s * 1e9), MOST_BLOCKED_NS)
         self._clock = clock
         self._lock = threading.Lock()
         self._closed = False

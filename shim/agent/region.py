@@ -109,7 +109,12 @@ class ProcessUse:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region as it was at one time. ``blocked_until_ns`` is CLOCK_MONOTONIC; 0 means launches run."""
+    """A region as it was at one time.
+
+    Attributes:
+        blocked_until_ns: CLOCK_MONOTONIC; 0 means launches run.
+        disbelieved: how often that word was none that an agent writes, and was not obeyed.
+    """
 
     devices: tuple[DeviceUse, ...]
     processes: tuple[ProcessUse, ...]
@@ -118,6 +123,7 @@ class Region:
     made_by_agent: bool
     created_ns: int
     blocked_until_ns: int
+    disbelieved: int
 
 
 def create(
@@ -164,7 +170,8 @@ def read(path: str | Path) -> Region:
 def block(path: str | Path, until_ns: int) -> None:
     """Hold all launches of the container until *until_ns* (CLOCK_MONOTONIC); 0 lets them run at once.
 
-    The word runs out by itself, so that an agent that died never holds a container for ever.
+    The word runs out by itself, so that an agent that died never holds a container for ever. The library
+    believes no word that is further ahead than ``MOST_BLOCKED_NS``.
     """
     offset = offset_of(RegionLayout, "control") + offset_of(ControlLayout, "blocked_until")
     _patch(path, offset, struct.pack("<Q", until_ns))
@@ -334,6 +341,7 @@ def _region(layout: RegionLayout, is_locked: Callable[[int], bool]) -> Region:
         made_by_agent=bool(layout.header.flags & BY_AGENT),
         created_ns=layout.header.created_ns,
         blocked_until_ns=layout.control.blocked_until,
+        disbelieved=layout.control.disbelieved,
     )
 
 

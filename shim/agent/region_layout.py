@@ -7,11 +7,12 @@ writing are in :mod:`~volcano_py.shim.agent.region`.
 from ctypes import LittleEndianStructure, Structure, c_char, c_int64, c_uint8, c_uint32, c_uint64
 
 MAGIC = b"VPYQUOTA"
-VERSION = 1
+VERSION = 2
 DEVICES = 16
 SLOTS = 1024
 UUID_BYTES = 64
 LOCK_LIMITS = 1024
+MOST_BLOCKED_NS = 60 * 10**9
 BYTES_MASK = (1 << 48) - 1
 BY_AGENT = 1
 
@@ -45,11 +46,13 @@ class ControlLayout(LittleEndianStructure):
         ("active", c_uint32),
         ("slots_high", c_uint32),
         ("blocked_until", c_uint64),
-        ("reserved", c_uint8 * 48),
+        ("disbelieved", c_uint64),
+        ("reserved", c_uint8 * 40),
     ]
     active: int
     slots_high: int
     blocked_until: int
+    disbelieved: int
 
 
 class DeviceLayout(LittleEndianStructure):
@@ -97,7 +100,7 @@ class CardLayout(LittleEndianStructure):
         ("recent_ns", c_uint64),
         ("recent_blocks", c_uint64),
         ("contended_ns", c_uint64),
-        ("reserved", c_uint8 * 8),
+        ("starved_ns", c_uint64),
         ("tokens", c_int64),
         ("refill_ns", c_uint64),
         ("sample_ns", c_uint64),

@@ -37,12 +37,16 @@ static bool launch(uint64_t blocks, CUstream stream) {
 	if (card < 0) {
 		return false;
 	}
-	note_time(slot);
 	if (!cores_note(card, slot)) {
+		note_time(slot);
+		return false;
+	}
+	if (timing_is_capturing(stream)) {
 		return false;
 	}
 	const uint64_t now = cores_wait(card, blocks);
-	return cores_want_timing(card, now) && timing_begin(card, blocks, stream);
+	note_time(slot);
+	return blocks != 0 && cores_want_timing(card, now) && timing_begin(card, blocks, stream);
 }
 
 static CUresult launched(bool timed, CUstream stream, CUresult result) {

@@ -23,6 +23,7 @@ struct timing {
 	_Atomic uint64_t started; /* CLOCK_MONOTONIC ns */
 	_Atomic int card;
 	uint64_t blocks;
+	_Atomic uint64_t took_ns[REGION_DEVICES]; /* by launches that were timed, since NVML was asked */
 	struct timing_events {
 		uint64_t context; /* that they belong to; 0: none yet */
 		CUevent first;
@@ -57,6 +58,7 @@ struct process {
 	_Atomic uint32_t pools_stale; /* a free is under way: look again when streams are done */
 	_Atomic uint32_t graphs_allocate; /* bit by card: some graph allocates on it */
 	_Atomic uint32_t untold;	  /* bit by card: NVML doesn't tell its use */
+	_Atomic uint64_t behind_us[REGION_DEVICES]; /* newest sample, while none is newer than the last */
 	struct timing timing;
 };
 

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define REGION_MAGIC "VPYQUOTA"
-#define REGION_VERSION 1u
+#define REGION_VERSION 2u
 #define REGION_DEVICES 16
 #define REGION_SLOTS 1024
 #define REGION_UUID_BYTES 64
@@ -50,12 +50,16 @@ struct region_header {
 	uint8_t reserved[24];
 };
 
+/* Launches are never held for longer by one word: what is further ahead is garbage, or of another clock. */
+#define REGION_MOST_BLOCKED_NS UINT64_C(60000000000)
+
 /* What the agent may say while processes run. */
 struct region_control {
 	_Atomic uint32_t active;        /* which of the two sets of limits holds: 0 or 1 */
 	_Atomic uint32_t slots_high;    /* no slot at or above has an owner */
 	_Atomic uint64_t blocked_until; /* no launch before this CLOCK_MONOTONIC ns; 0 is free */
-	uint8_t reserved[48];
+	_Atomic uint64_t disbelieved;	/* words there that no agent would have written */
+	uint8_t reserved[40];
 };
 
 struct region_device {
@@ -86,7 +90,7 @@ struct region_card {
 	_Atomic uint64_t recent_ns;    /* measured, older measurements fading */
 	_Atomic uint64_t recent_blocks; /* 1024ths of a block launched meanwhile, fading alike */
 	_Atomic uint64_t contended_ns; /* CLOCK_MONOTONIC when another container was last busy there */
-	uint8_t reserved[8];
+	_Atomic uint64_t starved_ns; /* CLOCK_MONOTONIC when a launch last went though nothing got better */
 	_Atomic int64_t tokens;      /* GPU ns that may be spent; negative: owed */
 	_Atomic uint64_t refill_ns;  /* CLOCK_MONOTONIC of the last refill */
 	_Atomic uint64_t sample_ns;  /* CLOCK_MONOTONIC when the next measurement is due */

@@ -67,6 +67,11 @@ static inline const struct region_limits *slice_limits(void) {
 	return slice_check_limits();
 }
 
+/* Counters and time bucket of a card. Only where the state is SLICE_ON. */
+static inline struct region_card *slice_card(int card) {
+	return &slice.region->cards[card];
+}
+
 /* This process's slot, or -1. */
 static inline int slice_slot(void) {
 	return (int)atomic_load_explicit(&slice_process()->slot, memory_order_relaxed) - 1;

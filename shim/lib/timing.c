@@ -27,7 +27,7 @@ static bool make_events(struct timing_events *events) {
 	return true;
 }
 
-static bool is_capturing(CUstream stream) {
+bool timing_is_capturing(CUstream stream) {
 	CUstreamCaptureStatus status;
 	const fn_cuStreamIsCapturing ask = DRIVER(cuStreamIsCapturing);
 	return ask != NULL &&
@@ -38,7 +38,7 @@ bool timing_begin(int card, uint64_t blocks, CUstream stream) {
 	struct timing *timing = &slice_process()->timing;
 	struct timing_events *events = &timing->events[card];
 	const fn_cuEventRecord record = DRIVER(cuEventRecord);
-	if (is_capturing(stream) || atomic_flag_test_and_set(&timing->taken)) {
+	if (atomic_flag_test_and_set(&timing->taken)) {
 		return false;
 	}
 	if (!timing->pending && make_events(events) && record != NULL &&

@@ -9,7 +9,10 @@
 
 #include "cuda_abi.h"
 
-/* Before a launch: starts to take its time, unless one is being taken
+/* Whether what is launched on the stream becomes part of a graph, or fails, and so runs nothing now. */
+bool timing_is_capturing(CUstream stream);
+
+/* Before a launch that isn't captured: starts to take its time, unless one is being taken
  * already. Returns whether timing_end must follow the launch. */
 bool timing_begin(int card, uint64_t blocks, CUstream stream);
 void timing_end(CUstream stream, CUresult result);

@@ -1,13 +1,15 @@
 """Launches whose time is taken, and times that a region kept: neither may harm the program."""
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import LIBRARY, one_slice
+from tests.shim.harness import LIBRARY, Slice, one_slice
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Clock
+from volcano_py.shim.agent import region
 
 START = """
 import ctypes
@@ -65,22 +67,70 @@ AHEAD_NS = 10**17
 """Three years of a clock that begins anew with the node."""
 
 
-TIMES = {"contended": 48, "refilled": 72, "next sample": 80, "last sample": 120}
+TIMES = {"contended": 48, "starved": 56, "refilled": 72, "next sample": 80, "last sample": 120}
+SEEN_US, COST = 88, 104
 
 
-def test_times_of_before_the_node_restarted_are_not_waited_for(library: Path, tmp_path: Path) -> None:
+def write(slice_: Slice, words: dict[int, int]) -> None:
+    """Puts *words* in the first card's counters, by offset."""
+    with slice_.region.open("r+b") as file:
+        for offset, value in words.items():
+            file.seek(CARD + offset)
+            file.write(struct.pack("<Q", value))
+
+
+def spin(slice_: Slice, clock: Clock) -> float:
+    """The percentage of the card that a program had which wants all of it."""
+    told = slice_.run(
+        [build.build() / "spin", "cuLaunchKernel", "1000", "108", "10", "async"],
+        {"STUB_CLOCK": str(clock.path), "LD_PRELOAD": f"{build.build() / 'libclock.so'}:{LIBRARY}"},
+    )
+    _, busy, elapsed = (int(word) for word in told.splitlines()[0].split())
+    return 100 * busy / elapsed
+
+
+@pytest.fixture
+def half(library: Path, tmp_path: Path) -> Iterator[tuple[Slice, Clock]]:
+    """A container with half of a card's time, in the clock that jumps."""
     with (
         one_slice(tmp_path, (1024,), cards=[Card()], cores=50) as slice_,
         Clock(tmp_path / "clock") as clock,
     ):
-        with slice_.region.open("r+b") as file:
-            for offset in TIMES.values():
-                file.seek(CARD + offset)
-                file.write(struct.pack("<Q", AHEAD_NS))
-        preload = f"{build.build() / 'libclock.so'}:{LIBRARY}"
-        told = slice_.run(
-            [build.build() / "spin", "cuLaunchKernel", "1000", "108", "10", "async"],
-            {"STUB_CLOCK": str(clock.path), "LD_PRELOAD": preload},
-        )
-    _, busy, elapsed = (int(word) for word in told.splitlines()[0].split())
-    assert 100 * busy / elapsed == pytest.approx(50, abs=5)
+        yield slice_, clock
+
+
+def test_times_of_before_the_node_restarted_are_not_waited_for(half: tuple[Slice, Clock]) -> None:
+    write(half[0], dict.fromkeys(TIMES.values(), AHEAD_NS))
+    assert spin(*half) == pytest.approx(50, abs=5)
+
+
+def test_stamps_that_were_set_back_with_the_wall_clock_are_believed(half: tuple[Slice, Clock]) -> None:
+    """The last sample was an hour ahead; estimates are far too low, so that only samples hold the share."""
+    write(half[0], {SEEN_US: half[1].now_ns // 1000 + 3600 * 10**6, COST: 1})
+    assert spin(*half) == pytest.approx(50, abs=5)
+
+
+def test_a_wall_clock_that_was_set_ahead_makes_nobody_owe_the_time_between(half: tuple[Slice, Clock]) -> None:
+    write(half[0], {SEEN_US: 1})
+    assert spin(*half) == pytest.approx(50, abs=5)
+
+
+@pytest.mark.parametrize("ahead_ns", [61 * 10**9, AHEAD_NS])
+def test_a_block_that_no_agent_wrote_is_not_obeyed_but_counted(
+    half: tuple[Slice, Clock], ahead_ns: int
+) -> None:
+    slice_, clock = half
+    start = clock.now_ns
+    region.block(slice_.region, start + ahead_ns)
+    assert spin(*half) == pytest.approx(50, abs=5)
+    assert clock.now_ns < start + 30 * 10**9
+    said = region.read(slice_.region)
+    assert (said.blocked_until_ns, said.disbelieved) == (0, 1)
+
+
+def test_a_block_that_ran_out_is_taken_away(half: tuple[Slice, Clock]) -> None:
+    slice_, clock = half
+    region.block(slice_.region, clock.now_ns + 10**9)
+    spin(*half)
+    said = region.read(slice_.region)
+    assert (said.blocked_until_ns, said.disbelieved) == (0, 0)

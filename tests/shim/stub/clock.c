@@ -33,6 +33,7 @@ static struct shared {
 	_Atomic uint64_t now_ns;
 	_Atomic uint32_t jumps;
 	uint32_t missing; /* threads that must still join before the first jump */
+	_Atomic int64_t wall_ns; /* how far the wall clock is ahead of the others */
 	struct {
 		int32_t pid; /* 0: unused */
 		int32_t padding;
@@ -96,6 +97,7 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *out) {
 		return (int)syscall(SYS_clock_gettime, clock, out);
 	}
 	uint64_t now = atomic_fetch_add(&shared->now_ns, READ_NS);
+	now += clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? (uint64_t)shared->wall_ns : 0;
 	out->tv_sec = (time_t)(now / 1000000000ull);
 	out->tv_nsec = (long)(now % 1000000000ull);
 	return 0;

@@ -12,10 +12,11 @@ SLOTS = 2048
 FAULTS = 32
 EVENTS = 64
 TIMELINES = 256
-BUCKETS = 512
+BUCKETS = 16384
 MAGIC = 0x5354554244525631
 
-U8, I32, U32, U64 = ctypes.c_uint8, ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64
+U8, I32, U32 = ctypes.c_uint8, ctypes.c_int32, ctypes.c_uint32
+U64, I64 = ctypes.c_uint64, ctypes.c_int64
 
 
 class Mig(ctypes.Structure):
@@ -145,5 +146,6 @@ class ClockState(ctypes.Structure):
         ("now_ns", U64),
         ("jumps", U32),
         ("missing", U32),
+        ("wall_ns", I64),
         ("thread", ClockThread * CLOCK_THREADS),
     )

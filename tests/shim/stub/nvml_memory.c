@@ -176,6 +176,9 @@ static unsigned int list_samples(struct stub_state *state, int card, uint64_t si
 	uint64_t wall = wall_now();
 	uint64_t span = since < wall && wall - since < KEPT_NS ? wall - since : KEPT_NS;
 	uint64_t from = now - span;
+	if (since / NS_PER_US >= wall / NS_PER_US) {
+		return 0;
+	}
 	stub_lock(state);
 	stub_sweep(state);
 	for (uint32_t s = 0; s < state->slots_high; s++) {

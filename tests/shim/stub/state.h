@@ -20,7 +20,7 @@
 #define STUB_FAULTS 32
 #define STUB_EVENTS 64
 #define STUB_TIMELINES 256
-#define STUB_BUCKETS 512
+#define STUB_BUCKETS 16384 /* of queues of a quarter of an hour the whole trace is kept */
 #define STUB_BUCKET_NS 50000000ull
 
 /* A MIG instance of a card, as NVML lists it. An empty uuid means none. */
