@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, ClassVar
+from inspect import cleandoc
+from typing import Any, ClassVar, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as as_command
+
+LONGEST_IN_TABLE: Final = 20
+"""Characters of an option's name for which a table of 80 has room."""
 
 
 class NearMissGroup(TyperGroup):
@@ -29,6 +33,28 @@ class NearMissGroup(TyperGroup):
             hint = f' (did you mean "{close[0]}"?)' if close else f"; there are {', '.join(known)}"
             ctx.fail(f'there is no command "{args[0]}"{hint}')
         return super().resolve_command(ctx, args)
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in a table, or one below the other where names are long.
+
+    A table cuts names off on a narrow terminal, and two that begin alike look the same.
+    """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Usage, what it does, options."""
+        names = [name for option in self.params for name in (*option.opts, *option.secondary_opts)]
+        if max(map(len, names), default=0) > LONGEST_IN_TABLE:
+            self.rich_markup_mode = None
+        super().format_help(ctx, formatter)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """What it does, line by line as it is written."""
+        from rich.text import Text  # noqa: PLC0415 - 40 ms, and help alone needs it
+
+        said = Text.from_markup(cleandoc(self.help or "")).plain
+        formatter.write_paragraph()
+        formatter.write("".join(f"  {line}".rstrip() + "\n" for line in said.split("\n")))
 
 
 class LazyGroup(NearMissGroup):
@@ -66,7 +92,7 @@ class LazyGroup(NearMissGroup):
 
 def _single(name: str, function: Any) -> typer.Typer:
     app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    app.command(name)(function)
+    app.command(name, cls=Command)(function)
     return app
 
 

@@ -32,6 +32,14 @@ def test_every_command_has_help_of_its_own(name: str) -> None:
     assert str(ROOT) not in result.stdout.translate(dict.fromkeys(map(ord, " │\n")))
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_names_of_options_are_whole_on_a_narrow_terminal(name: str) -> None:
+    """A table of 80 characters made ``--lock-object-na…`` of two options."""
+    result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}, terminal_width=80)
+    assert "…" not in result.stdout
+    assert "[bold]" not in result.stdout
+
+
 def test_an_unknown_command_is_told() -> None:
     result = CliRunner().invoke(app, ["plann"])
     assert result.exit_code == 2
