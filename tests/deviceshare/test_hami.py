@@ -30,7 +30,7 @@ BY_WORD: Final = {backend.word: backend for backend in BACKENDS}
 OURS: Final = frozenset({"hami.io/vgpu-node", "hami.io/vgpu-time", "hami.io/bind-phase", "hami.io/bind-time"})
 """What HAMi's scheduler writes itself, whatever the vendor."""
 ROUNDED: Final = ("XPU", "GCU", "Ascend910C")
-"""Asks for these are rounded by the sizes in which they are given: by HAMi as it reads, or in its admission."""
+"""Asks for these are rounded by the sizes in which they are given, by HAMi here or in its admission."""
 every = pytest.mark.parametrize("word", VENDORS)
 
 
