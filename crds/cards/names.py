@@ -49,6 +49,8 @@ class ResourceNames:
         }
 
 
+ACCELERATOR: Final = "volcano-py.io/accelerator"
+"""Shares of any vendor's cards, asked for by one name."""
 NVIDIA: Final = ResourceNames(
     count=("nvidia.com/gpu", "volcano.sh/vgpu-number"),
     memory=("nvidia.com/gpumem", "volcano.sh/vgpu-memory", "nvidia.com/gpu-mem"),

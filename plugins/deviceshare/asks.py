@@ -37,6 +37,7 @@ class ContainerAsk:
         memory_mib: per share; 0 where *percent* counts.
         percent: per share, of the memory of the card that is taken; 100 where nothing was stated.
         cores: per share, percent; 100 is exclusive use of a card.
+        size: the part of a card that is asked for by its number (``Template.size``); 0 for none.
     """
 
     container: str
@@ -45,6 +46,7 @@ class ContainerAsk:
     memory_mib: int
     percent: int
     cores: int
+    size: int = 0
 
     def memory_on(self, card_mib: int) -> int:
         """MiB of a share on a card with *card_mib*; never 0, which would mean no limit."""

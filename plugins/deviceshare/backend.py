@@ -33,12 +33,16 @@ class Register:
         family: in whose form records are written for these cards.
         read: its text into cards; raises ``WireError``.
         handshake: the annotation in which its plugin, or HAMi's scheduler, says that it went; "" for none.
+        cut: its text into the parts that each of the cards can be cut into; None where it tells of none.
+        named: where the text does not call cards by an identity they are called ``NODE-named-i``.
     """
 
     key: str
     family: str
     read: Callable[[str], Sequence[CardReport]]
     handshake: str = ""
+    cut: Callable[[str], Chip] | None = None
+    named: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Counted:
         each: as much of it is one card.
         memory: the resource whose amount they share evenly, in the backend's units; "" for *memory_mib*.
         memory_mib: of each card.
+        cores: the resource whose amount they share evenly, where cards are handed out by single cores;
+            a card then has 1 "MiB" a core.
         name: cards are called ``NODE-name-i``.
         slots: shares of each.
         two_numa: the first half is on NUMA node 0, the others on 1.
@@ -61,6 +67,7 @@ class Counted:
     each: int = 1
     memory: str = ""
     memory_mib: int = 0
+    cores: str = ""
     slots: int = 100
     two_numa: bool = False
     unwell: str = ""
@@ -97,11 +104,18 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A part that a card can be cut into: MiB and cores."""
+    """A part that a card can be cut into.
+
+    Attributes:
+        size: by which number it is asked for, where that is done; 0 where it is not.
+        ident: what the device plugin calls it besides.
+    """
 
     name: str
     memory_mib: int
     cores: int
+    size: int = 0
+    ident: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +178,10 @@ class Backend:
         unit_mib: MiB of one in the memory resource.
         bytes_with_unit: amounts written with a unit (``4Gi``) are bytes.
         totals: memory and cores of an ask are those of all its shares together.
+        sizes: a count is the size of one part of one card (``Template.size``).
+        mib_above: in the memory resource an amount above this is in MiB, whatever *unit_mib*; 0: none is.
+        most_cores: cores are asked for by number, this many of one card at most, more of several cards.
+        in_rows: several cards of a container are neighbours, see ``Wiring.row``.
         whole_cores: cores of a card, as asks count them.
         default_cores, default_mib: of an ask that states none; a memory of 0 is all of a card.
         whole_by_count: a bare count under the first of its names asks for all cores.
@@ -186,6 +204,10 @@ class Backend:
     unit_mib: int = 1
     bytes_with_unit: bool = False
     totals: bool = False
+    sizes: bool = False
+    mib_above: int = 0
+    most_cores: int = 0
+    in_rows: bool = False
     whole_cores: int = WHOLE_CORES
     default_cores: int = 0
     default_mib: int = 0

@@ -7,6 +7,7 @@ from typing import Any
 
 from volcano_py.crds.quantity import QuantityError, to_base
 from volcano_py.plugins.deviceshare.backend import Backend
+from volcano_py.plugins.deviceshare.mig import core_geometry
 from volcano_py.plugins.deviceshare.names import HAMI, MILLI
 from volcano_py.plugins.deviceshare.reading import words_of
 from volcano_py.scheduler.model.cards import CardSpec
@@ -27,23 +28,27 @@ def counted_cards(node: Node, backend: Backend) -> list[CardSpec]:
         field = child("status.allocatable", counted.resource)
         raise ObjectError(Problem(field, f"means {cards} cards, but a node has at most {_MOST_CARDS}"))
     memory = counted.memory_mib
+    if counted.cores and cards:
+        memory = _amount(amounts, counted.cores) // cards
     if counted.memory and cards:
         memory = _amount(amounts, counted.memory) * backend.unit_mib // cards
+    unwell = set(words_of(node.metadata.annotations.get(counted.unwell, "")))
     if not memory:
         return []
-    unwell = set(words_of(node.metadata.annotations.get(counted.unwell, "")))
+    by_core = bool(counted.cores)
     return [
         CardSpec(
             uuid=f"{node.name}-{counted.name}-{at}",
             memory_mib=memory,
-            cores=backend.whole_cores,
-            slots=counted.slots,
+            cores=memory if by_core else backend.whole_cores,
+            slots=memory if by_core else counted.slots,
             type=backend.word,
             family=HAMI,
             healthy=str(at) not in unwell,
             numa=int(counted.two_numa and at >= cards // 2),
             vendor=backend.vendor,
             index=at,
+            cut=core_geometry(memory) if by_core else None,
         )
         for at in range(cards)
     ]

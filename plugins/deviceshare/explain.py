@@ -34,7 +34,7 @@ def no_cards(request: CardRequest, facts: CardFacts, blank: Room, rows: Rows32) 
         return f"container asks {count} cards, node has {int(own.sum(axis=1).max())}"
     usable = own & facts.usable[rows]
     if usable.sum(axis=1).max() < count:
-        return "cards unhealthy, cordoned or in MIG mode"
+        return "cards unhealthy, cordoned or in MIG mode, or their device plugin is away"
     if (usable & facts.accepted(selection)[rows]).sum(axis=1).max() < count:
         return _unaccepted(request, facts, usable, rows)
     return _never(request, blank)
@@ -101,6 +101,8 @@ def _never(request: CardRequest, blank: Room) -> str:
 
 def _nearest(ask: ContainerAsk, blank: Room) -> str:
     """The part that comes closest to what can't be had."""
+    if ask.size:
+        return _nearest_size(ask.size, blank)
     parts: set[tuple[int, str]] = set()
     for cut in blank.cuts:
         if isinstance(cut, Geometry):
@@ -112,6 +114,15 @@ def _nearest(ask: ContainerAsk, blank: Room) -> str:
         return f"{ask.count} cards are given whole only, asked {asked} of each"
     memory, name = min(parts, key=lambda part: (abs(part[0] - ask.memory_mib), part))
     return f"asked {asked}, the nearest is {name} with {memory}Mi"
+
+
+def _nearest_size(size: int, blank: Room) -> str:
+    chips = [cut for cut in blank.cuts if isinstance(cut, Chip)]
+    sizes = {(part.size, part.name) for chip in chips for part in chip.templates if part.size}
+    if not sizes:
+        return f"asked a part of size {size}"
+    _, name = min(sizes, key=lambda part: (abs(part[0] - size), part))
+    return f"asked a part of size {size}, the nearest is {name}"
 
 
 def most_cards(request: CardRequest) -> int:

@@ -13,7 +13,7 @@ from volcano_py.plugins.deviceshare.asks import CardRequest, Role, containers_of
 from volcano_py.plugins.deviceshare.backend import Chip
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.charges import charge_with, charged
-from volcano_py.plugins.deviceshare.mig import Geometry
+from volcano_py.plugins.deviceshare.mig import Geometry, label_of
 from volcano_py.plugins.deviceshare.rounding import told_parts
 from volcano_py.plugins.deviceshare.slices import holds_of
 from volcano_py.scheduler.model.cards import CardChoice, CardHold, CardSpec, Slice
@@ -63,7 +63,7 @@ def booked(
         )
     told = "instance is not known; all of the card is booked"
     problems += [Problem(field, f"card {uuid}: {told}") for uuid in unknown]
-    problems += told_parts(request, slices, cards)
+    problems += told_parts(request, slices, cards, catalogue)
     holds = holds_of(running, roles, instances, request.rules)
     return CardChoice(tuple(slices), holds, charge, tuple(problems))
 
@@ -91,7 +91,10 @@ def slices_of(
         if isinstance(spec.cut, Chip) and not soft:
             held = spec.cut.held(memory)
             memory, cores = held.memory_mib, held.cores
-        label = part.uuid.partition("[")[2].removesuffix("]") if isinstance(spec.cut, Geometry) else ""
+        label = ""
+        if isinstance(spec.cut, Geometry):
+            in_brackets = part.uuid.partition("[")[2].removesuffix("]")
+            label = label_of(part.cores) if spec.cut.by_mask else in_brackets
         slices.append(Slice(container, at, part.card, memory, cores, label))
     return slices, lost
 

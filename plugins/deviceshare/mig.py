@@ -18,6 +18,7 @@ from typing import Any, Final
 from volcano_py.crds.cards.register import CardReport, MigProfile
 
 _MOST: Final = 62
+_MOST_CORES: Final = 10
 NONE: Final = -1
 """No option."""
 
@@ -45,9 +46,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Geometry:
-    """All options of a card."""
+    """All options of a card.
+
+    Attributes:
+        by_mask: records tell an option by the bits of the places that it takes, as the number of cores.
+    """
 
     options: tuple[Option, ...]
+    by_mask: bool = False
 
     @cached_property
     def by_key(self) -> Mapping[str, int]:
@@ -172,6 +178,29 @@ def placed_geometry(profiles: tuple[MigProfile, ...]) -> Geometry:
             for at, (p, start, size) in enumerate(places)
         )
     )
+
+
+@cache
+def core_geometry(cores: int) -> Geometry:
+    """Options of a card whose *cores* are handed out one by one: neighbours, each with 1 "MiB"."""
+    counts = range(1, cores + 1) if cores <= _MOST_CORES else (1, cores)
+    profiles = tuple(
+        MigProfile(f"{n}c", n, n, n, tuple((start, n) for start in range(cores - n + 1))) for n in counts
+    )
+    return Geometry(placed_geometry(profiles).options, by_mask=True)
+
+
+def mask_of(label: str) -> int:
+    """Bits of the places of an option with *label* (``start-size``)."""
+    start, _, size = label.partition("-")
+    return ((1 << int(size)) - 1) << int(start)
+
+
+def label_of(mask: int) -> str:
+    """The label of an option whose places are the bits of *mask*; "" for none."""
+    size = mask.bit_count()
+    start = (mask & -mask).bit_length() - 1
+    return f"{start}-{size}" if mask > 0 and mask >> start == (1 << size) - 1 else ""
 
 
 @cache

@@ -33,6 +33,8 @@ NOT_HONOURED: Final = ("volcano.sh/vgpu-podgroup-policy",)
 MIG: Final = "mig"
 SOFT: Final = "hami-core"
 """The mode of cards from which any amounts are handed out."""
+MINOR: Final = "minor"
+"""Among the further numbers of a card's report: the number of its device's file."""
 WHOLE_CORES: Final = 100
 MILLI: Final = 1000
 """Base units of one whole, for every resource of cards."""

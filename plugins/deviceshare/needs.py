@@ -73,6 +73,8 @@ def part_of(chip: Chip, ask: ContainerAsk) -> Template | None:
     """
     if chip.paired and ask.count % 2:
         return None
+    if ask.size:
+        return next((part for part in chip.templates if part.size == ask.size), None)
     memory = ask.memory_mib
     if not memory and ask.percent < WHOLE_PERCENT:
         memory = max(chip.memory_mib * ask.percent // WHOLE_PERCENT, 1)

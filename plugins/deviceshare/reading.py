@@ -98,18 +98,25 @@ class _Reader:
         memory, memory_field = self._memory(container, spelled, backend, field)
         percent, percent_field = self._amount(container, spelled.percent, field)
         cores, cores_field = self._amount(container, spelled.cores, field)
+        size = 0
+        if backend.sizes and count is not None:
+            size, count = count, min(count, 1)
+        if backend.most_cores and count is None and cores:
+            count, memory, cores = self._by_cores(cores, backend.most_cores, cores_field)
         if count is None and (memory or percent or cores):
             count = 1
             said = f"no {' or '.join(spelled.count)} is asked for: a card is kept, the kubelet hands out none"
             self.problems.append(Problem(f"{field}.resources", said))
         if not count:
             return None
+        if backend.sizes and not (size or memory):
+            percent = 1  # whatever memory comes with the cores that are asked for
         memory, cores = _each(backend, count, memory, cores)
         percent = self._at_most(percent, WHOLE_PERCENT, percent_field)
         cores = self._at_most(cores, backend.whole_cores, cores_field) if cores is not None else None
         if memory and percent:
             self.problems.append(Problem(percent_field, f"ignored, since {memory_field} is given too"))
-        bare = by.endswith(f"[{asking.bare}]") and not (memory or percent or cores)
+        bare = by.endswith(f"[{asking.bare}]") and not (memory or percent or cores or size)
         if cores is None or (bare and backend.whole_by_count):
             cores = backend.whole_cores if bare and backend.whole_by_count else backend.default_cores
         if not memory and not percent and backend.default_mib:
@@ -117,7 +124,7 @@ class _Reader:
         self.plain &= bare
         self._count_up(count * (memory or LARGEST_CARD_MIB), f"{field}.resources")
         share = 0 if memory else percent or WHOLE_PERCENT
-        ask = ContainerAsk(container.name, role, count, memory or 0, share, cores)
+        ask = ContainerAsk(container.name, role, count, memory or 0, share, cores, size)
         return self._rounded(ask, backend, by)
 
     def _asking(self, container: Container, field: str) -> Asking | None:
@@ -145,7 +152,17 @@ class _Reader:
             return None, where
         if backend.bytes_with_unit and _has_unit(container, spelled.memory):
             return -(-memory // _MIB), where
+        if backend.mib_above and memory > backend.mib_above:
+            return memory, where
         return memory * backend.unit_mib, where
+
+    def _by_cores(self, cores: int, most: int, path: str) -> tuple[int, int, int]:
+        """Cards, MiB and cores of each for an ask by *cores* alone, of which a card gives *most*."""
+        if cores <= most:
+            return 1, cores, cores
+        if cores % most and not self.placed:
+            raise ObjectError(Problem(path, f"must be 1 or a multiple of {most}, not {cores}"))
+        return -(-cores // most), most, most
 
     def _rounded(self, ask: ContainerAsk, backend: Backend, by: str) -> ContainerAsk:
         """*ask* as far as the chip is known; a part of it is told in ``PodShape.problems``."""

@@ -26,6 +26,7 @@ from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.asks import ContainerAsk, Role, containers_of
 from volcano_py.plugins.deviceshare.backend import Backend, Chip, Family
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
+from volcano_py.plugins.deviceshare.mig import Geometry, mask_of
 from volcano_py.scheduler.model.cards import CardSpec, Slice
 from volcano_py.scheduler.model.kube.objects import Pod
 
@@ -63,7 +64,7 @@ def annotations_for(
             keys.phase: "allocating",
             keys.bind_time: seconds,
         }
-        if form.name == names.HAMI and any(part.instance for part in own):
+        if form.name == names.HAMI and any(_is_cut(part, cards[part.card]) for part in own):
             written[INSTANCES] = _instances(held)
         if form.extra is not None:
             written |= form.extra(pod, held, now)
@@ -85,12 +86,23 @@ def _parts(held: Iterable[tuple[Slice, CardSpec]], backend: Backend, form: Famil
     """A segment. A part of the hardware is told by its memory, and Volcano's instance by its place."""
     parts = []
     for part, spec in held:
+        if isinstance(spec.cut, Geometry) and spec.cut.by_mask:
+            mask = mask_of(part.instance.partition("@")[2])
+            parts.append(Part(part.uuid, backend.word, 0, mask))
+            continue
         label = part.instance.partition("@")[2]
         uuid = f"{part.uuid}[{label}]" if label and form.name == names.VOLCANO else part.uuid
-        cores = 0 if isinstance(spec.cut, Chip) and spec.mode != names.SOFT else part.cores
+        cores = part.cores
+        if isinstance(spec.cut, Chip) and spec.mode != names.SOFT:
+            cores = 0 if backend.chip else -(-part.cores * names.WHOLE_CORES // spec.cut.cores)
         word = spec.type if backend.tells_model else backend.word
         parts.append(Part(uuid, word, part.memory_mib, cores))
     return parts
+
+
+def _is_cut(part: Slice, spec: CardSpec) -> bool:
+    """It is an instance that HAMi's list tells of."""
+    return bool(part.instance) and not (isinstance(spec.cut, Geometry) and spec.cut.by_mask)
 
 
 def _instances(held: Sequence[Sequence[tuple[Slice, CardSpec]]]) -> str:

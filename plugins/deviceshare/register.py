@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from volcano_py.crds.cards.lending import LENDS, lent_percent
+from volcano_py.crds.cards.names import ACCELERATOR
 from volcano_py.crds.cards.register import AWAY, CORDON, CardReport, WireError
 from volcano_py.plugins.deviceshare import names
-from volcano_py.plugins.deviceshare.backend import Backend, Register, Units
+from volcano_py.plugins.deviceshare.backend import Backend, Chip, Register, Units
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
 from volcano_py.plugins.deviceshare.counting import counted_cards
 from volcano_py.plugins.deviceshare.mig import geometry_of
@@ -67,6 +68,11 @@ def _registered(node: Node, backend: Backend, register: Register, catalogue: Cat
     except WireError as error:
         raise ObjectError(Problem(child(_NOTES, register.key), str(error))) from error
     gone = _plugin_is_away(node, backend, register)
+    if register.cut is not None:
+        chip = register.cut(notes[register.key])
+        name = f"{node.name}-{register.named}"
+        parted = [replace(report, uuid=f"{name}-{report.index}", healthy=not gone) for report in reports]
+        return [_parted(report, backend, register.family, chip) for report in parted]
     soft = bool(backend.soft_node) and notes.get(backend.soft_node, str(backend.soft_nodes).lower()) == "true"
     return [_spec(report, backend, register.family, catalogue, soft=soft, gone=gone) for report in reports]
 
@@ -95,6 +101,24 @@ def _spec(
     if report.mode == names.MIG:
         return replace(spec, cut=geometry_of(report, catalogue.geometries))
     return spec
+
+
+def _parted(report: CardReport, backend: Backend, family: str, chip: Chip) -> CardSpec:
+    """A card of which the register itself says how it is cut."""
+    return CardSpec(
+        uuid=report.uuid,
+        memory_mib=chip.memory_mib,
+        cores=chip.cores,
+        slots=report.slots,
+        type=report.type,
+        family=family,
+        mode=_TEMPLATE,
+        healthy=report.healthy,
+        vendor=backend.vendor,
+        index=report.index,
+        minor=dict(report.custom).get(names.MINOR, report.index),
+        cut=chip,
+    )
 
 
 def _cut_by_chip(spec: CardSpec, backend: Backend, *, soft: bool) -> CardSpec:
@@ -135,5 +159,6 @@ def _plugin_is_away(node: Node, backend: Backend, register: Register) -> bool:
     if node.metadata.annotations.get(register.handshake, "").startswith(AWAY):
         return True
     offers: Mapping[str, Any] = node.status.allocatable
-    stated = [offers[name] for name in backend.names.count if name in offers]
+    counts = (*backend.names.count, *backend.groups, ACCELERATOR)
+    stated = [offers[name] for name in counts if name in offers]
     return bool(stated) and all(str(amount) == "0" for amount in stated)

@@ -42,9 +42,11 @@ def told_rounding(request: CardRequest, catalogue: Catalogue) -> Iterator[Proble
             yield _told(ask.container, ask.memory_mib, part)
 
 
-def told_parts(request: CardRequest, slices: Sequence[Slice], specs: Sequence[CardSpec]) -> Iterator[Problem]:
+def told_parts(
+    request: CardRequest, slices: Sequence[Slice], specs: Sequence[CardSpec], catalogue: Catalogue
+) -> Iterator[Problem]:
     """What *slices* of *specs* give instead of what was asked, where only the choice of a card tells."""
-    if request.soft or len(request.selection.vendors) == 1:
+    if request.soft or _chip(request, catalogue) is not None:
         return
     asked = {ask.container: ask.memory_mib for ask in request.asks}
     for part in slices:

@@ -53,7 +53,7 @@ def choice_of(
         for at, share in cards:
             parts[at] = parts.get(at, 0) | share.parts
     charge = _charge(klass, request, specs, slices, catalogue, largest_mib)
-    told = tuple(told_parts(request, slices, specs))
+    told = tuple(told_parts(request, slices, specs, catalogue))
     return CardChoice(tuple(slices), _holds(request, slices, parts), charge, told)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,7 +20,11 @@ from volcano_py.plugins.deviceshare.backend import Chip
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.linkgraph import MOST_CARDS, LinkGraph
 from volcano_py.scheduler.model.kube.objects import Node
-from volcano_py.scheduler.model.resources import Ints, Rows32
+from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
+
+_MACHINE: Final = "node.kubernetes.io/instance-type"
+_RINGS: Final = "inf"
+"""In the type of AWS's machines whose Neuron devices stand in a ring."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,12 +36,17 @@ class Wiring:
         zone: cards with the same number are linked better than others; each its own where nothing is known.
             None where no node tells of zones.
         pair: cards with the same number are handed out together, -1 one by one. None without pairs.
+        row: cards of one container are neighbours by this number, -1 for those that need not be. None where
+            there are no such cards.
+        ring: (n,) such a row may begin anywhere, else only at multiples of its length.
         graphs: (n,) the link graph of each node, None where nothing is known. None unless asked for.
     """
 
     numa: Ints
     zone: Ints | None = None
     pair: Ints | None = None
+    row: Ints | None = None
+    ring: Mask | None = None
     graphs: tuple[LinkGraph | None, ...] | None = None
 
     @property
@@ -87,12 +97,13 @@ class Wires:
         self.facts = facts
         self._graphs = graphs
         self._zone, self._pair = _groups(facts)
+        self._row, self._ring = _rows(facts)
         self._links: dict[int, LinkGraph | None] = {}
 
     @property
     def paired(self) -> bool:
-        """Some cards are handed out in pairs."""
-        return self._pair is not None
+        """Some cards are handed out in pairs or rows."""
+        return self._pair is not None or self._row is not None
 
     def of(self, rows: Rows32, request: CardRequest | None = None) -> Wiring:
         """The wiring of node *rows*, as far as *request* looks at it."""
@@ -103,6 +114,8 @@ class Wires:
             numa,
             None if self._zone is None else self._zone.take(rows, axis=0),
             None if self._pair is None or request.soft else self._pair.take(rows, axis=0),
+            None if self._row is None else self._row.take(rows, axis=0),
+            None if self._ring is None else self._ring.take(rows),
             tuple(map(self._graph, rows.tolist())) if request.linked else None,
         )
 
@@ -132,3 +145,16 @@ def _groups(facts: CardFacts) -> tuple[Ints | None, Ints | None]:
             if isinstance(spec.cut, Chip) and spec.cut.paired:
                 pair[row, at] = spec.index // 2
     return (zone if (zone >= 0).any() else None), (pair if (pair >= 0).any() else None)
+
+
+def _rows(facts: CardFacts) -> tuple[Ints | None, Mask | None]:
+    """(N, G) numbers of cards that are taken as neighbours, (N,) whether they stand in a ring; or None."""
+    in_rows = {vendor for vendor, backend in facts.catalogue.backends.items() if backend.in_rows}
+    row = np.full((len(facts.cards), facts.positions), -1, np.int64)
+    ring = np.zeros(len(facts.cards), np.bool_)
+    for at, specs in facts.specs.items():
+        numbers = [spec.index if spec.vendor in in_rows else -1 for spec in specs]
+        row[at, : len(specs)] = numbers
+        node: Node | None = facts.nodes[at]
+        ring[at] = node is not None and _RINGS in node.metadata.labels.get(_MACHINE, "").lower()
+    return (row, ring) if (row >= 0).any() else (None, None)

@@ -39,6 +39,7 @@ class CardSpec:
         numa: NUMA node, -1 unknown.
         vendor: whose card it is, as the device plugin names it.
         index: its number on the node.
+        minor: number of its device's file, where that is told; -1 where it is not.
         zone: cards of one zone are linked better than others; -1 unknown.
         cut: the parts that its hardware can be cut into; None: any amounts.
         lent: percent of its memory and cores that pods may have together which can be interrupted.
@@ -55,6 +56,7 @@ class CardSpec:
     numa: int = -1
     vendor: str = ""
     index: int = 0
+    minor: int = -1
     zone: int = -1
     cut: Hashable = None
     lent: int = 100

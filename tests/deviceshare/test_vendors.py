@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from tests.deviceshare.cards import NOW, make_pod
+from volcano_py.crds.cards.errors import WireError
 from volcano_py.crds.cards.register import CardReport, encode_hami
 from volcano_py.plugins.deviceshare.backend import Backend
-from volcano_py.plugins.deviceshare.backends import BACKENDS
+from volcano_py.plugins.deviceshare.backends import BACKENDS, enflame
 from volcano_py.plugins.deviceshare.backends.gpushare import GPUSHARE
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
+from volcano_py.plugins.deviceshare.mig import core_geometry, label_of, mask_of
 from volcano_py.plugins.deviceshare.records import annotations_for
 from volcano_py.plugins.deviceshare.register import cards_of
 from volcano_py.plugins.deviceshare.source import DeviceShareSource
@@ -43,7 +45,11 @@ def pod_of(backend: Backend, notes: dict[str, str], on: str = "") -> Pod:
     return make_pod(asked, on=on, notes=notes)
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.vendor)
+PLAIN = [backend for backend in BACKENDS if not (backend.sizes or backend.most_cores)]
+"""Cards that are asked for by number; scenarios/deviceshare/parts has the forms of those in parts."""
+
+
+@pytest.mark.parametrize("backend", PLAIN, ids=lambda backend: backend.vendor)
 def test_registered_chosen_recorded_and_read_back(backend: Backend) -> None:
     cards = cards_of(node_of(backend))
     assert [card.vendor for card in cards] == [backend.vendor] * 2
@@ -106,3 +112,54 @@ def test_cards_that_volcanos_older_plugin_calls_unwell_take_nothing_new() -> Non
     node = Node(ObjectMeta("n", annotations=notes), status=NodeStatus(allocatable=amounts))
     catalogue = Catalogue([*BACKENDS, GPUSHARE])
     assert [card.healthy for card in cards_of(node, catalogue)] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "not the capacity of cards"),
+        ('{"devices":[{"index":"0","capacity":6}],"profiles":{"6g":"6"}}', "names no parts"),
+        (
+            '{"devices":[{"index":"0","capacity":"x"}],"profiles":{"6g.48gb":"6"}}',
+            "'x' is no number of slices",
+        ),
+        ('{"devices":[{"index":"0","capacity":-1}],"profiles":{"6g.48gb":"6"}}', "-1 is no number of slices"),
+        ('{"devices":[{"capacity":1}],"profiles":{"6g.99999999999gb":"6"}}', "names no parts"),
+    ],
+)
+def test_what_enflame_says_of_its_cards_may_be_garbage(text: str, said: str) -> None:
+    with pytest.raises(WireError, match=said):
+        enflame.decode(text)
+
+
+def test_what_enflame_says_of_its_cards() -> None:
+    text = (
+        '{"devices":[{"index":"0","minor":"4","capacity":6},{"index":"1","capacity":"6"}],'
+        '"profiles":{"3g.24gb":"b","1g.8gb":"a","6g.48GB":"c","odd":"d"}}'
+    )
+    cards = [(card.index, card.slots, dict(card.custom)["minor"]) for card in enflame.decode(text)]
+    assert cards == [(0, 6, 4), (1, 6, 1)]
+    chip = enflame.cut(text)
+    assert [(part.size, part.memory_mib, part.ident) for part in chip.templates] == [
+        (1, 8192, "a"),
+        (3, 24576, "b"),
+        (6, 49152, "c"),
+    ]
+    assert (chip.cores, chip.memory_mib) == (6, 49152)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 8])
+def test_cores_are_told_by_their_bits(cores: int) -> None:
+    geometry = core_geometry(cores)
+    masks = [mask_of(option.label) for option in geometry.options]
+    assert len(set(masks)) == cores * (cores + 1) // 2
+    assert [label_of(mask) for mask in masks] == [option.label for option in geometry.options]
+    for at, option in enumerate(geometry.options):
+        assert masks[at].bit_count() == option.cores
+        beside = [bool(masks[at] & other) for other in masks]
+        assert [bool(option.excludes >> other & 1) for other in range(len(masks))] == beside
+
+
+@pytest.mark.parametrize("mask", [0, -1, 5, 0b1011])
+def test_bits_that_are_no_neighbours_mean_nothing(mask: int) -> None:
+    assert label_of(mask) == ""

@@ -7,12 +7,13 @@ from typing import Final
 from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.backends.ascend import ASCEND
 from volcano_py.plugins.deviceshare.backends.cambricon import MLU
-from volcano_py.plugins.deviceshare.backends.enflame import GCU
+from volcano_py.plugins.deviceshare.backends.enflame import ENFLAME
 from volcano_py.plugins.deviceshare.backends.hygon import DCU
 from volcano_py.plugins.deviceshare.backends.iluvatar import ILUVATAR
 from volcano_py.plugins.deviceshare.backends.kunlun import KUNLUN
 from volcano_py.plugins.deviceshare.backends.metax import METAX
 from volcano_py.plugins.deviceshare.backends.mthreads import MTHREADS
+from volcano_py.plugins.deviceshare.backends.neuron import NEURON
 from volcano_py.plugins.deviceshare.backends.nvidia import NVIDIA
 from volcano_py.plugins.deviceshare.backends.others import OTHERS
 
@@ -24,7 +25,8 @@ BACKENDS: Final[tuple[Backend, ...]] = (
     *ILUVATAR,
     *METAX,
     MTHREADS,
-    GCU,
+    *ENFLAME,
+    NEURON,
     *KUNLUN,
     *OTHERS,
 )
