@@ -116,6 +116,13 @@ def test_a_gang_of_more_cards_than_there_are_is_told_how_many_fit() -> None:
     assert not any("empty cluster" in change for change in four.changes)
 
 
+def test_a_gang_whose_pods_fit_no_node_is_not_told_that_some_would_fit() -> None:
+    """Two nodes of 4 have 8 together, and none of them holds a pod of 5."""
+    gang = [group("g", 2), pod("g-0", "g", "5"), pod("g-1", "g", "5")]
+    story = of_group("g", node("n1"), node("n2"), *gang)
+    assert story.changes[0] == "more nodes: the gang needs 2 pods at once, the empty cluster holds 0 of them"
+
+
 def test_work_that_may_not_be_interrupted_is_told_how_it_could_borrow() -> None:
     firm = {"volcano.sh/preemptable": "false"}
     held = [group("r", 1, "b", "Running"), pod("r-0", "r", on="n1")]

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from volcano_py.cli.vcctl.capacity import pods_on_empty_nodes
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.framework.refusal import ENDLESS, Refusal
@@ -51,9 +52,12 @@ def _never_whole(case: Case) -> list[str]:
     # The smallest of everything its pods ask: whoever needs more fits even less often.
     rows = {int(state.tasks.klass[task]) for task in job.pending}
     charge = np.min([state.classes[row].charge for row in rows], axis=0)
+    request = np.min([state.classes[row].request for row in rows], axis=0)
     total = state.nodes.allocatable[state.nodes.live].sum(axis=0)
     columns = np.flatnonzero((charge > 0) & (total > 0))
-    fits = int((total[columns] // charge[columns]).min(initial=ENDLESS))
+    # Cards are charged in sums; all else has to fit on some node.
+    in_sum = int((total[columns] // charge[columns]).min(initial=ENDLESS))
+    fits = min(in_sum, pods_on_empty_nodes(state, np.where(total > 0, request, 0)))
     if fits >= job.min_member:
         return []
     return [
@@ -84,7 +88,7 @@ def _no_queue(case: Case) -> list[str]:
 def _queue_limit(case: Case) -> list[str]:
     if not case.missing:
         return []
-    return [f"{case.missing} less in use below that limit, or a limit that much higher"]
+    return [f"a limit that is higher by {case.missing}, or that much less in use and asked below it"]
 
 
 def _entitlement(case: Case) -> list[str]:

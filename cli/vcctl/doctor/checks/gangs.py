@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from volcano_py.cli.vcctl.capacity import pods_on_empty_nodes
 from volcano_py.cli.vcctl.doctor.alone import EmptyCluster
 from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, counted
 from volcano_py.crds.quantity import format_base
@@ -44,7 +45,7 @@ def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
         # The smallest of everything its pods ask: whoever needs more fits even less often.
         request: Ints = np.min([state.classes[row].request for row in rows], axis=0)
         charge: Ints = np.min([state.classes[row].charge for row in rows], axis=0)
-        fits = _in_cluster(state, request)
+        fits = pods_on_empty_nodes(state, request)
         if fits < job.min_member:
             told = f"needs {counted(job.min_member, 'pod')} at once; the cluster, if it were empty, "
             told += f"holds {fits} of them"
@@ -62,15 +63,6 @@ def _fix(state: ClusterState, job: Job) -> str:
         return f"lower spec.minMember or what its pods ask for (PodGroup {job.key})"
     pod = min(state.tasks.keys[task] for task in job.tasks)
     return f"let pod {pod} ask for what a node and its queue have"
-
-
-def _in_cluster(state: ClusterState, request: Ints) -> int:
-    """How many pods of *request* (R,) all nodes hold when nothing else runs."""
-    columns = np.flatnonzero(request)
-    nodes = state.nodes.allocatable[state.nodes.live][:, columns]
-    if nodes.shape[0] == 0:
-        return 0
-    return int((np.maximum(nodes, 0) // request[columns]).min(axis=1).sum())
 
 
 def _too_much(state: ClusterState, request: Ints) -> Iterator[str]:
