@@ -144,6 +144,15 @@ static uint32_t cores_limit(int card) {
 	return limits != NULL ? __atomic_load_n(&limits->devices[card].cores, __ATOMIC_RELAXED) : 0;
 }
 
+bool cores_are_limited(void) {
+	bool limited = false;
+	for (int card = 0; card < REGION_DEVICES && !limited; card++) {
+		const uint32_t cores = cores_limit(card);
+		limited = cores != 0 && cores < 100;
+	}
+	return limited;
+}
+
 /* Whether the limit holds at this time. */
 static bool holds(int card, uint64_t now) {
 	const struct region_limits *limits = slice_limits();

@@ -7,12 +7,12 @@
 
 #include "slice.h"
 
-/* A graph's size isn't known; the measured time corrects this. */
-#define CORES_GRAPH_BLOCKS 4096u
-
 /* Waits until launches are not blocked; and if the card's time is limited, until there is some. Returns
  * the time (CLOCK_MONOTONIC). */
 uint64_t cores_wait(int card, uint64_t blocks);
+
+/* Whether the time of any card of the slice is limited. */
+bool cores_are_limited(void);
 
 /* Learns what blocks cost from a launch whose time was taken. */
 void cores_learn(int card, uint64_t ns, uint64_t blocks);

@@ -165,6 +165,18 @@ typedef struct {
 	CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 
+/* Of the second version; the first ends before `kern`. */
+typedef struct {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+	void *kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
 enum { CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE = 1 };
 
 typedef struct {
@@ -243,6 +255,7 @@ _Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "as the driver has it");
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "as the driver has it");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "as the driver has it");
 _Static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == 120, "as the driver has it");
+_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) == 72, "as the driver has it");
 _Static_assert(sizeof(CUgraphNodeParams) == 256, "as the driver has it");
 _Static_assert(sizeof(CUlaunchConfig) == 56, "as the driver has it");
 _Static_assert(sizeof(CUDA_LAUNCH_PARAMS) == 56, "as the driver has it");

@@ -3,6 +3,7 @@
 #include "card.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "graph_cost.h"
 #include "graphs.h"
 
 static int card_of_pool(const CUmemPoolProps *props) {
@@ -95,6 +96,7 @@ CUresult hook_cuGraphAddNode_v2(fn_cuGraphAddNode_v2 real, CUgraphNode *phGraphN
 			graph_books_instantiate(                                                   \
 				hGraph, *phGraphExec,                                              \
 				((flags) & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0); \
+			graph_cost_note(hGraph, *phGraphExec);                                     \
 		}                                                                                  \
 		graph_books_end(&charges);                                                         \
 		return result;                                                                     \
@@ -131,6 +133,7 @@ CUresult hook_cuGraphUpload(fn_cuGraphUpload real, CUgraphExec hGraphExec, CUstr
 
 CUresult hook_cuGraphExecDestroy(fn_cuGraphExecDestroy real, CUgraphExec hGraphExec) {
 	graph_books_forget(RECORD_EXEC, hGraphExec);
+	graph_cost_forget(hGraphExec);
 	return real(hGraphExec);
 }
 

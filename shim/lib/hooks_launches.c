@@ -6,6 +6,7 @@
 #include "cores.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "graph_cost.h"
 #include "streams.h"
 #include "timing.h"
 
@@ -136,7 +137,7 @@ CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstr
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	const CUstream stream = stream_meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
-	const bool timed = launch(CORES_GRAPH_BLOCKS, stream);
+	const bool timed = launch(graph_cost_blocks(hGraphExec), stream);
 	const CUresult result = launched(timed, stream, real(hGraphExec, hStream));
 	if (charges.count != 0) {
 		graph_books_launched(hGraphExec, result);

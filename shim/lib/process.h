@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cuda_abi.h"
+#include "graph_cost.h"
 #include "nvml.h"
 #include "region.h"
 #include "table.h"
@@ -60,6 +61,7 @@ struct process {
 	_Atomic uint32_t untold;	  /* bit by card: NVML doesn't tell its use */
 	_Atomic uint64_t behind_us[REGION_DEVICES]; /* newest sample, while none is newer than the last */
 	struct timing timing;
+	struct graph_cost graph_costs[GRAPH_COST_PLACES];
 };
 
 #endif

@@ -20,7 +20,7 @@ LIBS = ("-lpthread", "-ldl")
 BOOKS = ("state.c", "books.c")
 CUDA = (
     *("device", "context", "memory", "array", "pool", "virtual"),
-    *("stream", "launch", "graph", "capture", "lookup"),
+    *("stream", "launch", "graph", "nodes", "capture", "lookup"),
 )
 NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")
 LIBRARIES = {

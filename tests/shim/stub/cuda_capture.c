@@ -154,18 +154,3 @@ CU_API cuStreamGetCaptureInfo_v2_ptsz(void *handle, int *status, uint64_t *id, s
 	(void)needs;
 	return capture_status(stream_of(handle, 1), status, id, graph, count);
 }
-
-/* How many nodes a graph has; which ones they are is not kept. */
-CU_API cuGraphGetNodes(const struct graph *graph, address *nodes, size_t *count) {
-	DRIVER_ENTER();
-	(void)state;
-	NEED(count != NULL && object_find((address)(uintptr_t)graph, GRAPH, GRAPH) != NULL);
-	if (nodes != NULL) {
-		return CU_NOT_SUPPORTED;
-	}
-	*count = graph->kernels;
-	for (const struct graph_memory *memory = graph->memory; memory != NULL; memory = memory->next) {
-		*count += memory->freed ? 2 : 1;
-	}
-	return CU_OK;
-}

@@ -46,15 +46,20 @@ void graph_empty(struct graph *graph) {
 		free(graph->memory);
 		graph->memory = next;
 	}
-	graph->kernels_ns = graph->kernels = 0;
+	while (graph->kernel != NULL) {
+		struct graph_kernel *next = graph->kernel->next;
+		free(graph->kernel);
+		graph->kernel = next;
+	}
+	graph->kernels_ns = 0;
 }
 
 static void graph_end(struct graph *graph) {
 	graph_empty(graph);
-	while (graph->moved != NULL) {
-		struct graph *next = graph->moved->next;
-		graph_end(graph->moved);
-		graph->moved = next;
+	while (graph->child != NULL) {
+		struct graph *next = graph->child->next;
+		graph_end(graph->child);
+		graph->child = next;
 	}
 	free(graph);
 }
@@ -62,7 +67,14 @@ static void graph_end(struct graph *graph) {
 static struct graph *graph_copy(const struct graph *graph) {
 	struct graph *copy = graph_new();
 	copy->kernels_ns = graph->kernels_ns;
-	copy->kernels = graph->kernels;
+	for (const struct graph_kernel *kernel = graph->kernel; kernel != NULL; kernel = kernel->next) {
+		graph_add_kernel(copy, 0, kernel->blocks);
+	}
+	for (const struct graph *child = graph->child; child != NULL; child = child->next) {
+		struct graph *same = graph_copy(child);
+		same->next = copy->child;
+		copy->child = same;
+	}
 	for (const struct graph_memory *memory = graph->memory; memory != NULL; memory = memory->next) {
 		struct graph_memory *same = malloc(sizeof *same);
 		if (same == NULL) {
@@ -75,9 +87,14 @@ static struct graph *graph_copy(const struct graph *graph) {
 	return copy;
 }
 
-void graph_add_kernel(struct graph *graph, uint64_t duration) {
+void graph_add_kernel(struct graph *graph, uint64_t duration, uint64_t blocks) {
+	struct graph_kernel *kernel = malloc(sizeof *kernel);
+	if (kernel == NULL) {
+		abort();
+	}
+	*kernel = (struct graph_kernel){blocks, graph->kernel};
+	graph->kernel = kernel;
 	graph->kernels_ns += duration;
-	graph->kernels++;
 }
 
 CU_API cuGraphCreate(struct graph **out, unsigned int flags) {
@@ -125,7 +142,7 @@ static int add_kernel(struct stub_state *state, address *out, struct graph *grap
 		return CU_INVALID_CONTEXT;
 	}
 	uint64_t blocks = (uint64_t)node->grid_x * node->grid_y * node->grid_z;
-	graph_add_kernel(graph, kernel_ns(&state->card[context->card], node->function, blocks));
+	graph_add_kernel(graph, kernel_ns(&state->card[context->card], node->function, blocks), blocks);
 	*out = handle_new();
 	return CU_OK;
 }
@@ -219,8 +236,6 @@ static void move_child(struct graph *graph, struct graph *child) {
 	}
 	*last = child->memory;
 	child->memory = NULL;
-	child->next = graph->moved;
-	graph->moved = child;
 }
 
 static int add_child(address *out, struct graph *graph, const struct child_node *node) {
@@ -230,10 +245,12 @@ static int add_child(address *out, struct graph *graph, const struct child_node 
 		return CU_NOT_SUPPORTED;
 	}
 	graph->kernels_ns += node->graph->kernels_ns;
-	graph->kernels += node->graph->kernels;
+	struct graph *child = node->moved ? node->graph : graph_copy(node->graph);
 	if (node->moved) {
-		move_child(graph, node->graph);
+		move_child(graph, child);
 	}
+	child->next = graph->child;
+	graph->child = child;
 	*out = handle_new();
 	return CU_OK;
 }

@@ -34,7 +34,7 @@ static int launch(struct stub_state *state, struct stub_stream *stream, address 
 	NEED(blocks > 0);
 	uint64_t duration = kernel_ns(&state->card[stream->card], function, blocks);
 	if (stream->capturing) {
-		graph_add_kernel(stream->graph, duration);
+		graph_add_kernel(stream->graph, duration, blocks);
 	} else if (duration == 0) {
 		count_only(state);
 	} else {

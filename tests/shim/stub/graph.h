@@ -12,11 +12,16 @@ struct graph_memory {
 	struct graph_memory *next;
 };
 
+struct graph_kernel {
+	uint64_t blocks;
+	struct graph_kernel *next;
+};
+
 struct graph {
 	uint64_t kernels_ns;
-	uint64_t kernels;
+	struct graph_kernel *kernel;
 	struct graph_memory *memory;
-	struct graph *moved; /* children that were moved in; they end with it */
+	struct graph *child; /* the first; they end with it */
 	struct graph *next;  /* among the children of its parent */
 	int frees_itself;    /* what an earlier launch left is freed by the next one */
 };
@@ -28,7 +33,7 @@ void graph_book(struct graph *graph, enum kind kind);
 /* Takes out all nodes. */
 void graph_empty(struct graph *graph);
 
-void graph_add_kernel(struct graph *graph, uint64_t duration);
+void graph_add_kernel(struct graph *graph, uint64_t duration, uint64_t blocks);
 address graph_add_memory(struct graph *graph, int card, uint64_t bytes);
 int graph_free_memory(struct graph *graph, address start);
 
