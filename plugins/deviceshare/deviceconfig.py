@@ -16,18 +16,11 @@ import yaml
 from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB
 from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.backends.ascend import read_chips
+from volcano_py.plugins.deviceshare.backends.iluvatar import read_chips as read_iluvatar
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.mig import DEFAULTS, read_geometries
 
 KEY: Final = "device-config.yaml"
-_SECTIONS: Final = {
-    "hygon": "hygon",
-    "cambricon": "cambricon",
-    "mthreads": "mthreads",
-    "amd": "amd",
-    "nvidia": "nvidia",
-}
-"""Section of the file -> backend whose resource names stand there."""
 _WITH_FACTOR: Final = ("nvidia", "hygon")
 _WITH_DEFAULTS: Final = "nvidia"
 _NAMES: Final = {
@@ -37,6 +30,24 @@ _NAMES: Final = {
     "cores": "resourceCoreName",
     "priority": "resourcePriorityName",
 }
+_SHARED: Final = {
+    "count": "resourceVCountName",
+    "memory": "resourceVMemoryName",
+    "cores": "resourceVCoreName",
+}
+_PARTS: Final = {
+    "count": "resourceNameDRSGCU",
+    "memory": "resourceNameGCUMemory",
+    "cores": "resourceNameGCUCore",
+}
+_SECTIONS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    **{vendor: {vendor: _NAMES} for vendor in ("nvidia", "hygon", "cambricon", "mthreads", "amd")},
+    **{vendor: {vendor: _NAMES} for vendor in ("vastai", "biren")},
+    "metax": {"metax": _NAMES, "metax-shared": _SHARED},
+    "kunlun": {"kunlun": _NAMES, "kunlun-shared": _SHARED},
+    "enflame": {"enflame": {"count": "resourceNameGCU"}, "enflame-shared": _PARTS},
+}
+"""Section of the file -> backends whose resource names stand there -> the key of each meaning."""
 
 
 def parse(text: str) -> Mapping[str, Any]:
@@ -53,10 +64,15 @@ def parse(text: str) -> Mapping[str, Any]:
 def configured(backends: Iterable[Backend], document: Mapping[str, Any], *, ascend: bool) -> Catalogue:
     """*backends* as *document* names and cuts them; raises ``ValueError`` naming the part that is wrong."""
     given = {backend.vendor: backend for backend in backends}
-    for section, vendor in _SECTIONS.items():
-        if vendor in given and isinstance(document.get(section), Mapping):
-            named = _named(given[vendor], document[section])
-            given[vendor] = _read(section, partial(_measured, named), document[section])
+    for section, vendors in _SECTIONS.items():
+        if not isinstance(document.get(section), Mapping):
+            continue
+        for vendor, keys in vendors.items():
+            if vendor in given:
+                named = _named(given[vendor], document[section], keys)
+                given[vendor] = _read(section, partial(_measured, named), document[section])
+    if document.get("iluvatars") is not None:
+        given |= {chip.vendor: chip for chip in _read("iluvatars", read_iluvatar, document["iluvatars"])}
     chips: tuple[Backend, ...] = ()
     if ascend and document.get("vnpus") is not None:
         chips = _read("vnpus", read_chips, document["vnpus"])
@@ -96,16 +112,22 @@ def _measured(backend: Backend, section: Mapping[str, Any]) -> Backend:
     return replace(backend, default_mib=_amount(section, "defaultMemory"), default_cores=cores)
 
 
-def _named(backend: Backend, section: Mapping[str, Any]) -> Backend:
-    """*backend* with the names in *section*, each before those that are known anyway.
+def _named(backend: Backend, section: Mapping[str, Any], keys: Mapping[str, str]) -> Backend:
+    """*backend* with the names in *section* under *keys*, each before those that are known anyway.
 
     A name that is not among them takes the first place, which is that of the kubelet's resource.
     """
     names, changed = backend.names, {}
-    for meaning, key in _NAMES.items():
+    for meaning, key in keys.items():
         name, known = section.get(key), getattr(names, meaning)
         if name and name not in known:
             changed[meaning] = (str(name), *known)
     if not changed:
         return backend
-    return replace(backend, names=replace(names, **changed, booked=names.booked + 1))
+    counted = backend.counted
+    if counted is not None:
+        now = {getattr(names, meaning)[0]: spellings[0] for meaning, spellings in changed.items()}
+        resource, memory = (now.get(name, name) for name in (counted.resource, counted.memory))
+        counted = replace(counted, resource=resource, memory=memory)
+    names = replace(names, **changed, booked=names.booked + 1)
+    return replace(backend, names=names, counted=counted)

@@ -10,6 +10,10 @@ from tests.deviceshare.cards import container, make_pod
 from volcano_py.plugins.deviceshare.backends import BACKENDS
 from volcano_py.plugins.deviceshare.deviceconfig import configured
 from volcano_py.plugins.deviceshare.reading import card_request
+from volcano_py.plugins.deviceshare.register import cards_of
+from volcano_py.scheduler.model.kube.cluster import NodeStatus
+from volcano_py.scheduler.model.kube.meta import ObjectMeta
+from volcano_py.scheduler.model.kube.objects import Node
 from volcano_py.scheduler.model.kube.pod import Container, Resources
 
 
@@ -60,3 +64,57 @@ def test_the_factor_of_hygon_counts_and_other_vendors_have_their_own() -> None:
 def test_an_amount_that_is_none_is_named(value: object) -> None:
     with pytest.raises(ValueError, match="nvidia: memoryFactor must be a whole number from 0 to"):
         configured(BACKENDS, {"nvidia": {"memoryFactor": value}}, ascend=True)
+
+
+@pytest.mark.parametrize(
+    ("document", "vendor"),
+    [
+        ({"metax": {"resourceCountName": "x/count"}}, "metax"),
+        (
+            {
+                "metax": {
+                    "resourceVCountName": "x/count",
+                    "resourceVMemoryName": "x/mem",
+                    "resourceVCoreName": "x/c",
+                }
+            },
+            "metax-shared",
+        ),
+        ({"kunlun": {"resourceCountName": "x/count"}}, "kunlun"),
+        ({"kunlun": {"resourceVCountName": "x/count", "resourceVMemoryName": "x/mem"}}, "kunlun-shared"),
+        ({"enflame": {"resourceNameGCU": "x/count"}}, "enflame"),
+        (
+            {
+                "enflame": {
+                    "resourceNameDRSGCU": "x/count",
+                    "resourceNameGCUMemory": "x/mem",
+                    "resourceNameGCUCore": "x/c",
+                }
+            },
+            "enflame-shared",
+        ),
+        ({"vastai": {"resourceCountName": "x/count"}}, "vastai"),
+        ({"biren": {"resourceCountName": "x/count"}}, "biren"),
+        ({"iluvatars": [{"commonWord": "MR-V100", "resourceCountName": "x/count"}]}, "MR-V100"),
+        ({"iluvatars": [{"commonWord": "BI-V999", "resourceCountName": "x/count"}]}, "BI-V999"),
+    ],
+)
+def test_each_section_names_its_vendors_resources(document: dict[str, Any], vendor: str) -> None:
+    catalogue = configured(BACKENDS, document, ascend=True)
+    assert [backend.vendor for backend in catalogue.askings["x/count"].backends] == [vendor]
+    names = catalogue.backends[vendor].names
+    assert names.count[0] == "x/count"
+    if "x/mem" in str(document):
+        assert names.memory[0] == "x/mem"
+
+
+def test_a_node_states_its_cards_under_the_name_that_is_configured() -> None:
+    catalogue = configured(BACKENDS, {"enflame": {"resourceNameGCU": "x/gcu"}}, ascend=True)
+    node = Node(ObjectMeta("n"), status=NodeStatus(allocatable={"x/gcu": "2"}))
+    assert [card.uuid for card in cards_of(node, catalogue)] == ["n-GCU-0", "n-GCU-1"]
+
+
+@pytest.mark.parametrize("value", ["what", [{"chipName": "MR-V100"}], [7]])
+def test_chips_of_iluvatar_that_are_none_are_named(value: object) -> None:
+    with pytest.raises(ValueError, match="iluvatars: "):
+        configured(BACKENDS, {"iluvatars": value}, ascend=True)
