@@ -205,7 +205,13 @@ class Queue(CrdObject):
         plural="queues",
         short_names=("q", "queue-v1beta1"),
         cluster_scoped=True,
-        columns=(Column("PARENT", "string", ".spec.parent"),),
+        columns=(
+            Column("PARENT", "string", ".spec.parent"),
+            # Volcano's own has that column alone.
+            Column("STATE", "string", ".status.state"),
+            Column("WEIGHT", "integer", ".spec.weight"),
+            Column("AGE", "date", ".metadata.creationTimestamp"),
+        ),
     )
     rules: ClassVar = (
         Rule(

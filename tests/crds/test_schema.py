@@ -130,10 +130,12 @@ def test_rules_are_where_they_belong() -> None:
     }
 
 
-# kind, group, version, plural, short names, scope, columns, status endpoint: as Volcano has them.
+# kind, group, version, plural, short names, scope, columns, status endpoint: as Volcano has them, but that a
+# Queue shows more than its parent.
 JOB_COLUMNS = "STATUS minAvailable RUNNINGS AGE QUEUE"
 PUBLISHED = [
-    ("Queue", "scheduling", "v1beta1", "queues", "q queue-v1beta1", "Cluster", "PARENT", True),
+    ("Queue", "scheduling", "v1beta1", "queues", "q queue-v1beta1", "Cluster",
+     "PARENT STATE WEIGHT AGE", True),
     ("PodGroup", "scheduling", "v1beta1", "podgroups", "pg podgroup-v1beta1", "Namespaced",
      "STATUS minMember RUNNINGS AGE QUEUE", False),
     ("Job", "batch", "v1alpha1", "jobs", "vcjob vj", "Namespaced", JOB_COLUMNS, True),
