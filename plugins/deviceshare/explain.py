@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB, CardRequest, ContainerAsk, Selection
-from volcano_py.plugins.deviceshare.backend import Chip
+from volcano_py.plugins.deviceshare.backend import Chip, Units
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.mig import Geometry
 from volcano_py.plugins.deviceshare.names import WHOLE_CORES
-from volcano_py.plugins.deviceshare.needs import need_of
+from volcano_py.plugins.deviceshare.needs import Need, need_of
 from volcano_py.plugins.deviceshare.room import Room, fits
 from volcano_py.plugins.deviceshare.translate import main_ask
 from volcano_py.scheduler.model.resources import Mask, Rows32
@@ -142,18 +142,36 @@ def no_room(request: CardRequest, room: Room) -> str:
         return _memory(ask, room)
     if not _enough(roomy & (room.slots >= 1), ask).any():
         return f"card slots (all taken on cards with {max(ask.memory_mib, 1)}Mi free)"
-    free_cores = roomy & (room.slots >= 1)
-    most = int(np.where(free_cores, room.cores, 0).max())
-    whole = isinstance(need.cores, int)
-    cores = need.cores if isinstance(need.cores, int) else int(np.where(roomy, need.cores, 0).max())
-    unit = "%" if whole else " AI cores"
-    if most < max(cores, 1):
-        if cores == 0:
+    return _no_cores(request, ask, room, need, roomy & (room.slots >= 1))
+
+
+def _no_cores(request: CardRequest, ask: ContainerAsk, room: Room, need: Need, roomy: Mask) -> str:
+    """Why the cards that are *roomy* (n, G), enough of them somewhere, give no cores."""
+    asked = need.cores if isinstance(need.cores, int) else int(np.where(roomy, need.cores, 0).max())
+    # What the last of the cards has that are taken together; nodes with too few of them have less than none.
+    most = int(np.sort(np.where(roomy, room.cores, -1), axis=1)[:, -ask.count].max())
+    unit = _cores_unit(room, roomy)
+    if most < max(asked, 1):
+        if asked == 0 and ask.count == 1:
             return "card in exclusive use (all of its cores are given out)"
-        return f"card cores (most free {most}{unit}, asked {cores}{unit})"
+        if asked == 0:
+            return f"cards in exclusive use (fewer than {ask.count} have cores left)"
+        each = f" on each of {ask.count} cards" if ask.count > 1 else ""
+        return f"card cores (most free {most}{unit}{each}, asked {asked}{unit})"
     if ask.cores >= WHOLE_CORES or request.untouched:
         return "card in use, but asked for exclusive use"
-    return f"card memory and cores together ({cores}{unit} asked)"
+    return f"card memory and cores together ({asked}{unit} asked)"
+
+
+def _cores_unit(room: Room, where: Mask) -> str:
+    """What the cores of the cards *where* (n, G) are counted in."""
+    if room.cut is None:
+        return "%"
+    cuts = [room.cuts[number - 1] for number in np.unique(room.cut[where]).tolist() if number]
+    chips = [cut for cut in cuts if isinstance(cut, Chip)]
+    if chips:
+        return " slices" if any(part.size for chip in chips for part in chip.templates) else " AI cores"
+    return " units" if any(isinstance(cut, Units) for cut in cuts) else "%"
 
 
 def _memory(ask: ContainerAsk, room: Room, most: str = "largest free slice") -> str:
