@@ -19,6 +19,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, Final
 
 import structlog
@@ -60,6 +61,7 @@ class Lease:
         renew_s: float = 10.0,
         retry_s: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
+        notes: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Set the times, in seconds.
 
@@ -72,6 +74,7 @@ class Lease:
             renew_s: how long we lead after our last renewal; must be shorter than *duration_s*.
             retry_s: between attempts, on average; must be shorter than *renew_s*.
             clock: seconds that never go back.
+            notes: annotations that the Lease bears while we hold it.
         """
         if not 0 < retry_s < renew_s < duration_s:
             raise ValueError(f"0 < retry {retry_s} < renew {renew_s} < duration {duration_s} does not hold")
@@ -84,7 +87,7 @@ class Lease:
         self._parent = _RESOURCE.path(namespace)
         self._metadata = {"namespace": namespace, "name": name}
         self._duration_s, self._renew_s, self._retry_s = math.ceil(duration_s), renew_s, retry_s
-        self._clock = clock
+        self._clock, self._notes = clock, notes
         self._until = -math.inf
         self._leading = False
         self._seen: tuple[str, float] = ("", -math.inf)  # version of the Lease, when we first saw it
@@ -204,6 +207,10 @@ class Lease:
     async def _write(self, found: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
         """Write *changes* into the Lease as it was *found*; a conflict if it has changed since."""
         document = {**found, "spec": {**(found.get("spec") or {}), **changes}}
+        if self._notes:
+            meta = found["metadata"]
+            notes = {**(meta.get("annotations") or {}), **self._notes}
+            document["metadata"] = {**meta, "annotations": notes}
         await self._api.put(self._path, document)
         self.holder = str(changes.get("holderIdentity", self.holder))
         self.transitions = int(changes.get("leaseTransitions", self.transitions))

@@ -19,6 +19,7 @@ from typing import Final
 import structlog
 
 from volcano_py.client.api import Api
+from volcano_py.crds.annotations import SERVED
 from volcano_py.scheduler.cluster.feed import Feed
 from volcano_py.scheduler.cluster.lease import Lease, own_identity
 from volcano_py.scheduler.cluster.orders import Note, Subject
@@ -133,6 +134,7 @@ class _Scheduler:
             renew_s=election.renew_s,
             retry_s=election.retry_s,
             clock=boot_seconds,
+            notes={SERVED: ",".join(settings.scheduler_names)},
         )
         self._feed = feed_for(api, first.config)
         self._device_configs = DeviceConfigs(self._feed, first.config)

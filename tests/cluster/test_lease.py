@@ -66,8 +66,8 @@ class OneObject:
         return cast(dict[str, Any], self.stored["spec"])
 
 
-def candidate(server: OneObject, name: str, clock: Clock) -> Lease:
-    return Lease(cast(Api, server), namespace="n", name="l", identity=name, clock=clock)
+def candidate(server: OneObject, name: str, clock: Clock, **more: Any) -> Lease:
+    return Lease(cast(Api, server), namespace="n", name="l", identity=name, clock=clock, **more)
 
 
 def attempt(*candidates: Lease) -> list[bool]:
@@ -138,6 +138,16 @@ def test_what_is_given_back_is_free_at_once() -> None:
     assert not a.held
     asyncio.run(a.release())
     assert server.spec["holderIdentity"] == "b"
+
+
+def test_it_bears_the_notes_of_its_holder_beside_those_of_others() -> None:
+    server, clock = OneObject(), Clock()
+    attempt(candidate(server, "a", clock))
+    assert server.stored is not None
+    server.stored["metadata"]["annotations"] = {"theirs": "1", "ours": "old"}
+    noted = candidate(server, "a", clock, notes={"ours": "new"})
+    assert attempt(noted) == [True]
+    assert server.stored["metadata"]["annotations"] == {"theirs": "1", "ours": "new"}
 
 
 def test_only_one_of_two_that_move_at_the_same_moment_wins() -> None:

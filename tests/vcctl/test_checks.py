@@ -151,6 +151,14 @@ def test_pods_that_are_looked_at_or_need_not_be_are_left_alone(pod_document: Doc
     assert found("schedulers", seen(pod_document, lease())) == []
 
 
+def test_a_name_that_the_holder_of_the_lease_does_not_serve_is_told() -> None:
+    """As with ``--scheduler-name volcano-py``, after Volcano's own scheduler is gone."""
+    mine = lease()
+    mine["metadata"]["annotations"] = {"volcano-py.io/scheduler-names": "volcano-py,other"}
+    assert "volcano" in only("schedulers", seen(waiting("volcano"), mine)).evidence
+    assert found("schedulers", seen(waiting("other"), mine)) == []
+
+
 def test_a_scheduler_that_writes_events_lives() -> None:
     event = {"kind": "Event", "metadata": {"name": "e"}, "reportingComponent": "x"}
     assert found("schedulers", seen(waiting("x"), event)) == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, Finding, name_of, some
+from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, Finding, annotations_of, name_of, some
+from volcano_py.crds.annotations import SERVED
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.crds.times import parse_time_s
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
@@ -14,7 +15,7 @@ PATIENCE_S: Final = 30.0
 """A pod that nobody has looked at for this long is not being looked at."""
 DEFAULT: Final = "default-scheduler"
 LEASES: Final = {"kube-scheduler": (DEFAULT,), "volcano-py": SCHEDULER_NAMES}
-"""Name of a lease -> the scheduler names that its holder serves; otherwise the lease's own name."""
+"""Name of a lease -> the scheduler names that its holder serves, where it does not say; else its own name."""
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -65,7 +66,8 @@ def _holders(evidence: Evidence) -> tuple[set[str], set[str]]:
         renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds") or 0
         held = bool(spec.get("holderIdentity")) and bool(renewed)
         fresh = held and parse_time_s(renewed) + lasts >= evidence.server_time
-        (alive if fresh else dead).update(LEASES.get(name, (name,)))
+        said = annotations_of(lease).get(SERVED)
+        (alive if fresh else dead).update(said.split(",") if said else LEASES.get(name, (name,)))
     return alive, dead - alive
 
 
