@@ -54,7 +54,10 @@ class Handing:
 
     resource: Annotated[
         list[str] | None,
-        typer.Option(help="Served at the kubelet. [default: nvidia.com/gpu, volcano.sh/vgpu-number]"),
+        typer.Option(
+            help="A name of shares, served at the kubelet; may be given often. "
+            "[default: nvidia.com/gpu, volcano.sh/vgpu-number, volcano-py.io/accelerator]"
+        ),
     ] = None
     split: Annotated[int, typer.Option(min=1, max=1000, help="Shares of a card.")] = 10
     memory_scaling: Annotated[

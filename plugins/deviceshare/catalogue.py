@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from volcano_py.crds.cards.names import ResourceNames
+from volcano_py.crds.cards.names import ACCELERATOR, ResourceNames
 from volcano_py.plugins.deviceshare import names
 from volcano_py.plugins.deviceshare.backend import Backend, Register
 from volcano_py.plugins.deviceshare.backends import BACKENDS
@@ -19,7 +19,6 @@ from volcano_py.plugins.deviceshare.mig import DEFAULTS, KnownGeometry
 Books = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """Names under which shares, MiB and cores of a card are carried."""
 MEASURES: Final = ("slots", "memory", "cores")
-ACCELERATOR: Final = "volcano-py.io/accelerator"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,15 @@ _MOST_SHAPES: Final = 2**14
 _encode = msgspec.msgpack.Encoder().encode
 
 
+def _not_served(amounts: Mapping[str, int], counts: Sequence[str]) -> dict[str, int]:
+    """Names among *counts* that the kubelet has nothing of, though of others: it refuses who asks by them.
+
+    Where it has nothing of any, the plugin is away for a while, and the node is none the smaller.
+    """
+    stated = {name: amounts[name] for name in counts if name in amounts}
+    return {name: 0 for name, amount in stated.items() if not amount} if any(stated.values()) else {}
+
+
 def _yields(pod: Pod) -> bool:
     """Whether the pod itself says that it can be interrupted."""
     return as_flag(said(pod.metadata.labels, pod.metadata.annotations, PREEMPTABLE)) is True
@@ -161,13 +170,16 @@ class DeviceShareSource:
         """See ``CardSource.offers``."""
         if not specs:
             return amounts
-        offered = dict(amounts)
+        # Under names of any vendor's cards only some nodes state amounts; no totals can be made of these.
+        unknown = self.catalogue.not_offered
+        offered = {name: amount for name, amount in amounts.items() if name not in unknown}
         totals: dict[str, tuple[int, int, int]] = {}
         for spec in specs:
             slots, memory, cores = totals.get(spec.vendor, (0, 0, 0))
             totals[spec.vendor] = (slots + spec.slots, memory + spec.memory_mib, cores + spec.cores)
         for vendor, total in totals.items():
-            offered |= spelled(total, self.catalogue.books(vendor))
+            books = self.catalogue.books(vendor)
+            offered |= spelled(total, books) | _not_served(amounts, books[0])
         return offered
 
     def recorded(self, pod: Pod, cards: Sequence[CardSpec]) -> CardChoice | None:

@@ -43,7 +43,7 @@ class Options:
     Attributes:
         node: name of the node it is on.
         library: the quota library's file.
-        resources: what it serves at the kubelet.
+        resources: names of shares that it serves at the kubelet, each with all shares there are.
         kubeconfig: of the API server; None to look for one.
         kubelet: the kubelet's folder.
         hook: folder for library and slices.
@@ -56,7 +56,7 @@ class Options:
 
     node: str
     library: Path
-    resources: tuple[str, ...] = names.NVIDIA.count
+    resources: tuple[str, ...] = (*names.NVIDIA.count, names.ACCELERATOR)
     kubeconfig: str | None = None
     kubelet: Path = Path("/var/lib/kubelet")
     hook: Path = Path("/usr/local/vgpu")

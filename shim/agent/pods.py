@@ -217,6 +217,7 @@ def _with_claims(
     pod: Pod, keys: Keys, segments: tuple[tuple[Part, ...], ...], claims: tuple[Claim, ...]
 ) -> Record:
     terminated = keys == records.HAMI
+    _one_name_each(claims)
     counts = {claim.container: sum(claim.counts.values()) for claim in claims}
     for order in _readings(claims, counts, init_first=terminated):
         sizes = [len(segment) for segment in segments] + [0] * (len(order) - len(segments))
@@ -229,6 +230,14 @@ def _with_claims(
     raise RecordError(
         f"{keys.allocated} has parts for {[len(segment) for segment in segments]}, the containers ask {asked}"
     )
+
+
+def _one_name_each(claims: Iterable[Claim]) -> None:
+    """The kubelet would hand out devices under each name: no container may have its cards twice."""
+    for claim in claims:
+        if len(claim.counts) > 1:
+            asked = " and ".join(sorted(claim.counts))
+            raise RecordError(f"container {claim.container} asks by two names, {asked}: ask by one of them")
 
 
 def _filled(claim: Claim, at: int, segments: Sequence[tuple[Part, ...]]) -> Claim:

@@ -305,7 +305,7 @@ def _containers(pod: Document) -> list[tuple[str, str, dict[str, int]]]:
 
 def _asks(container: Document) -> dict[str, int]:
     limits = container.get("resources", {}).get("limits", {})
-    served = ("nvidia.com/gpu", "volcano.sh/vgpu-number")
+    served = ("nvidia.com/gpu", "volcano.sh/vgpu-number", "volcano-py.io/accelerator")
     return {name: int(limits[name]) for name in served if name in limits}
 
 

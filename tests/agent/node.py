@@ -27,6 +27,7 @@ Document = dict[str, Any]
 NODE: Final = "n1"
 GPU: Final = "nvidia.com/gpu"
 VGPU: Final = "volcano.sh/vgpu-number"
+ANY: Final = "volcano-py.io/accelerator"
 PODS: Final = "/api/v1/namespaces/default/pods"
 WAIT_S: Final = 60.0
 CASE_S: Final = 300.0
@@ -89,7 +90,7 @@ class NodeUnderTest:
 
     async def sliced(self, name: str, *parts: Part, resource: str = GPU, **notes: str) -> Document:
         """A pod of one container whose record gives it *parts*, bound after those before it."""
-        keys = records.HAMI if resource == GPU else records.VOLCANO
+        keys = records.VOLCANO if resource == VGPU else records.HAMI
         return await self.bind(
             name,
             {"containers": [container("main", {resource: len(parts)})]},

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tests.clusters import node, queue
-from tests.deviceshare.cards import NOW, ask, card_engine, card_node
+from tests.deviceshare.cards import NOW, ask, card_engine, card_node, hami, make_node
+from volcano_py.plugins.deviceshare.register import cards_of
+from volcano_py.plugins.deviceshare.source import DeviceShareSource
 from volcano_py.scheduler.engine import Engine
 
 
@@ -75,3 +77,23 @@ def test_totals_carry_both_names() -> None:
 def test_the_rare_spellings_share_a_column() -> None:
     state = card_engine(queue("q", capability={"nvidia.com/gpu-mem": "5"})).state
     assert state.vocabulary.column("nvidia.com/gpu-mem") == state.vocabulary.column("nvidia.com/gpumem")
+
+
+def test_a_node_offers_its_shares_under_each_name_but_those_the_kubelet_has_nothing_left_of() -> None:
+    source = DeviceShareSource()
+    cards = cards_of(make_node(**{"hami.io/node-nvidia-register": hami(1000, 1000)}))
+    stated = {"cpu": 4000, "nvidia.com/gpu": 20_000, "volcano-py.io/accelerator": 20_000}
+    offered = source.offers(stated, cards)
+    assert offered["volcano.sh/vgpu-number"] == offered["nvidia.com/gpu"] == 20_000
+    assert offered["nvidia.com/gpumem"] == 2_000_000
+    assert "volcano-py.io/accelerator" not in offered
+    offered = source.offers({**stated, "volcano.sh/vgpu-number": 0}, cards)
+    assert (offered["volcano.sh/vgpu-number"], offered["nvidia.com/gpu"]) == (0, 20_000)
+
+
+def test_a_node_whose_plugin_is_away_is_none_the_smaller() -> None:
+    """Queues would lose what is theirs, and be reclaimed from, while an agent starts again."""
+    source = DeviceShareSource()
+    cards = cards_of(make_node(**{"hami.io/node-nvidia-register": hami(1000, 1000)}))
+    offered = source.offers({"nvidia.com/gpu": 0, "volcano.sh/vgpu-number": 0}, cards)
+    assert (offered["volcano.sh/vgpu-number"], offered["nvidia.com/gpu"]) == (20_000, 20_000)

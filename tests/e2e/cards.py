@@ -38,6 +38,15 @@ STEP_MIB: Final = 64
 MIB: Final = 1 << 20
 WAIT_S: Final = 60.0
 _EVERY_S: Final = 0.1
+Names = tuple[str, str, str]
+"""Of shares, MiB and percent."""
+_HAMIS: Final = (GPU, "nvidia.com/gpumem", "nvidia.com/gpucores")
+VOLCANOS: Final = ("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores")
+ANY_VENDORS: Final = (
+    "volcano-py.io/accelerator",
+    "volcano-py.io/accelerator-memory",
+    "volcano-py.io/accelerator-core",
+)
 _UNEXPECTED: Final = (
     f"Allocate failed due to no healthy devices present; cannot allocate unhealthy devices {GPU}, "
     "which is unexpected"
@@ -122,11 +131,12 @@ class CardNode:
         """Wait until the kubelet has the agent's devices."""
         self.cluster.call(self.kubelet.until_registered(GPU))
 
-    def pod(self, name: str, memory_mib: int, cores: int = 10) -> None:
-        """Submit a pod that wants a slice; *memory_mib* 0 is a whole card."""
-        asks = {"cpu": "10m", GPU: "1"}
+    def pod(self, name: str, memory_mib: int, cores: int = 10, *, by: Names = _HAMIS) -> None:
+        """Submit a pod that wants a slice, in words *by*; *memory_mib* 0 is a whole card."""
+        share, memory, core = by
+        asks = {"cpu": "10m", share: "1"}
         if memory_mib:
-            asks |= {"nvidia.com/gpumem": str(memory_mib), "nvidia.com/gpucores": str(cores)}
+            asks |= {memory: str(memory_mib), core: str(cores)}
         space = self.cluster.space
         self.cluster.create(
             objects.group(space, name, 1), objects.pod(space, name, group=name, requests=asks)

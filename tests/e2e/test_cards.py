@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.cgroup.hosts import host, root_of
-from tests.e2e.cards import CARD_MIB, GPU, MIB, CardNode, card_node
+from tests.e2e.cards import ANY_VENDORS, CARD_MIB, GPU, MIB, VOLCANOS, CardNode, card_node
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
 
@@ -53,6 +53,24 @@ def test_a_process_is_held_to_the_slice_that_its_pod_asked_for(cluster: Cluster,
         cards.delete(name)
     until_got(cluster, cards, {"d": 3072, "whole": CARD_MIB})
     cluster.until(lambda: len(cards.slices()) == 2, what="slices of the others are gone", within_s=WAIT_S)
+    assert_sound(cards)
+
+
+def test_whatever_name_a_pod_asks_by_its_slice_is_one_of_the_same_cards(
+    cluster: Cluster, cards: CardNode
+) -> None:
+    cards.agent()
+    cluster.scheduler("--no-leader-elect")
+    cards.until_registered()
+    cards.pod("hami", 2048)
+    cards.pod("volcano", 2048, by=VOLCANOS)
+    cards.pod("any", 3072, by=ANY_VENDORS)
+    wanted = {"hami": 2048, "volcano": 2048, "any": 3072}
+    until_got(cluster, cards, wanted)
+    cards.pod("more", 2048, by=ANY_VENDORS)
+    until_told(cluster, "more", "card memory (largest free slice 1024Mi, asked 2048Mi)")
+    cards.delete("volcano")
+    until_got(cluster, cards, {"hami": 2048, "any": 3072, "more": 2048})
     assert_sound(cards)
 
 
