@@ -51,12 +51,17 @@ def told_parts(
     asked = {ask.container: ask.memory_mib for ask in request.asks}
     for part in slices:
         cut, wanted = specs[part.card].cut, asked.get(part.container, 0)
-        if isinstance(cut, Chip) and wanted and part.memory_mib != wanted:
+        if not wanted or part.memory_mib == wanted:
+            continue
+        if isinstance(cut, Chip):
             yield _told(part.container, wanted, cut.held(part.memory_mib))
+        elif part.instance:
+            name = part.instance.partition("@")[0]
+            yield _told(part.container, wanted, Template(name, part.memory_mib, part.cores), "MIG instance")
 
 
-def _told(container: str, asked_mib: int, part: Template) -> Problem:
-    given = f"template {part.name} of {part.memory_mib}Mi" if part.name else "a whole card"
+def _told(container: str, asked_mib: int, part: Template, kind: str = "template") -> Problem:
+    given = f"{kind} {part.name} of {part.memory_mib}Mi" if part.name else "a whole card"
     return Problem(_FIELD, f"container {container} asks {asked_mib}Mi and gets {given}")
 
 
