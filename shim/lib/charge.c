@@ -3,6 +3,7 @@
 #include "charge.h"
 
 #include "card.h"
+#include "guard.h"
 #include "quota.h"
 #include "slice.h"
 
@@ -53,6 +54,9 @@ void charge_return(const struct record *record) {
 void charge_end(const struct charge *charge, int result, enum record_kind kind, uint64_t key) {
 	if (charge->card < 0) {
 		return;
+	}
+	if (result == 0) {
+		guard_kept();
 	}
 	const struct record record = {.key = key,
 				      .bytes = charge->bytes,

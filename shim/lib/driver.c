@@ -66,6 +66,15 @@ void *driver_find(enum symbol_id id) {
 	return at;
 }
 
+bool driver_owns(const void *address) {
+	static const char *const names[] = {"libcuda.so", "libnvidia-", "libascendcl", "libruntime.so"};
+	bool owns = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		owns |= elf_owner_starts_with(address, names[i]);
+	}
+	return owns;
+}
+
 static int by_name(const void *name, const void *symbol) {
 	return strcmp(name, ((const struct symbol *)symbol)->name);
 }

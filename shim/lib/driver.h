@@ -45,6 +45,9 @@ const struct symbol *driver_hook(const char *name);
 /* The id of an entry of `symbols`. */
 enum symbol_id driver_id(const struct symbol *symbol);
 
+/* Whether an address is in one of the drivers' own libraries. */
+bool driver_owns(const void *address);
+
 /* dlsym and dlvsym as libc has them. */
 void *driver_dlsym(void *handle, const char *name);
 

@@ -7,6 +7,8 @@
 #include "clock.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "guard.h"
+#include "latch.h"
 #include "pools.h"
 #include "quota.h"
 #include "slice.h"
@@ -160,7 +162,7 @@ static bool look_out(int card, uint64_t under_way, struct outlook *outlook) {
 static void settle(int card, uint64_t done) {
 	struct process *process = slice_process();
 	struct outlook outlook;
-	pthread_mutex_lock(&process->pools_lock);
+	latch_lock(&process->pools_lock);
 	process->graphs_under_way[card] -= done;
 	const uint64_t under_way = process->graphs_under_way[card];
 	const uint64_t before = charged(card);
@@ -171,7 +173,7 @@ static void settle(int card, uint64_t done) {
 		quota_move(card, before, after);
 		note(RECORD_GRAPHS, (uint64_t)card, after, card);
 	}
-	pthread_mutex_unlock(&process->pools_lock);
+	latch_unlock(&process->pools_lock);
 }
 
 void graphs_read(int card) {
@@ -187,7 +189,7 @@ enum answer { GRANTED, REFUSED, BUSY };
 static enum answer reserve(int card, uint64_t bytes) {
 	struct process *process = slice_process();
 	struct outlook outlook;
-	pthread_mutex_lock(&process->pools_lock);
+	latch_lock(&process->pools_lock);
 	const uint64_t others = process->graphs_under_way[card];
 	const uint64_t before = charged(card);
 	const bool told = look_out(card, others + bytes, &outlook);
@@ -197,11 +199,12 @@ static enum answer reserve(int card, uint64_t bytes) {
 	atomic_store(&process->pools_settling, 1);
 	const bool granted = fits && (more == 0 || quota_reserve(card, more));
 	atomic_store(&process->pools_settling, 0);
+	guard_kept();
 	if (granted) {
 		process->graphs_under_way[card] += bytes;
 		note(RECORD_GRAPHS, (uint64_t)card, before + more, card);
 	}
-	pthread_mutex_unlock(&process->pools_lock);
+	latch_unlock(&process->pools_lock);
 	return granted ? GRANTED : others != 0 ? BUSY : REFUSED;
 }
 

@@ -7,7 +7,6 @@
 
 #include "driver.h"
 #include "elf_find.h"
-#include "guard.h"
 #include "old_libc.h"
 #include "slice.h"
 
@@ -22,15 +21,6 @@ void *interpose_find(void *handle, const char *name, const void *caller);
 static bool may_be_driver(const char *name) {
 	return (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'v') ||
 	       (name[0] == 'a' && name[1] == 'c');
-}
-
-static bool is_driver(const void *caller) {
-	static const char *const names[] = {"libcuda.so", "libnvidia-", "libascendcl", "libruntime.so"};
-	bool is = false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		is |= elf_owner_starts_with(caller, names[i]);
-	}
-	return is;
 }
 
 /* What libc would say. Where it searches by our place in the program, the driver is asked. */
@@ -50,7 +40,7 @@ void *interpose_find(void *handle, const char *name, const void *caller) {
 		return NULL;
 	}
 	const struct symbol *symbol = driver_hook(name);
-	if (symbol == NULL || guard_is_nested() || is_driver(caller)) {
+	if (symbol == NULL || driver_owns(caller)) {
 		return NULL;
 	}
 	void *found = looked_up(handle, symbol);

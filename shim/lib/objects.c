@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "objects.h"
 
+#include "guard.h"
+#include "latch.h"
 #include "slice.h"
 
 static void put(const struct record *record) {
@@ -54,7 +56,8 @@ void objects_add(const struct charge *charge, uint64_t handle, uint64_t bytes) {
 	struct process *process = slice_process();
 	const struct hold hold = {.kind = RECORD_HANDLE, .key = handle, .bytes = 1};
 	struct record stale;
-	pthread_mutex_lock(&process->handles_lock);
+	guard_kept();
+	latch_lock(&process->handles_lock);
 	if (table_take(&process->table, RECORD_HANDLE, handle, &stale)) {
 		let_go(stale.extra); /* its release went unseen */
 	}
@@ -64,17 +67,17 @@ void objects_add(const struct charge *charge, uint64_t handle, uint64_t bytes) {
 				      .card = charge->card};
 	put(&object);
 	hold_number(object.key, &hold);
-	pthread_mutex_unlock(&process->handles_lock);
+	latch_unlock(&process->handles_lock);
 }
 
 void objects_hold(enum record_kind kind, uint64_t key, const struct hold *hold) {
 	struct process *process = slice_process();
 	struct record holder;
-	pthread_mutex_lock(&process->handles_lock);
+	latch_lock(&process->handles_lock);
 	if (find(kind, key, &holder)) {
 		hold_number(holder.extra, hold);
 	}
-	pthread_mutex_unlock(&process->handles_lock);
+	latch_unlock(&process->handles_lock);
 }
 
 bool objects_find(enum record_kind kind, uint64_t key, struct record *hold) {
@@ -83,24 +86,24 @@ bool objects_find(enum record_kind kind, uint64_t key, struct record *hold) {
 
 bool objects_lift(enum record_kind kind, uint64_t key, struct record *lifted) {
 	struct process *process = slice_process();
-	pthread_mutex_lock(&process->handles_lock);
+	latch_lock(&process->handles_lock);
 	const bool known = table_take(&process->table, kind, key, lifted);
 	if (known && kind == RECORD_HANDLE && lifted->bytes > 1) {
 		struct record rest = *lifted;
 		rest.bytes--;
 		put(&rest);
 	}
-	pthread_mutex_unlock(&process->handles_lock);
+	latch_unlock(&process->handles_lock);
 	return known;
 }
 
 void objects_drop(const struct record *lifted, int result) {
 	struct process *process = slice_process();
-	pthread_mutex_lock(&process->handles_lock);
+	latch_lock(&process->handles_lock);
 	if (result == 0) {
 		let_go(lifted->extra);
 	} else {
 		put(lifted);
 	}
-	pthread_mutex_unlock(&process->handles_lock);
+	latch_unlock(&process->handles_lock);
 }

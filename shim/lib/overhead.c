@@ -7,6 +7,7 @@
 
 #include "card.h"
 #include "clock.h"
+#include "latch.h"
 #include "nvml.h"
 #include "quota.h"
 #include "slice.h"
@@ -65,9 +66,9 @@ int overhead_before_context(int card) {
 	}
 	const int token = slot_lock(slice.path, REGION_LOCK_START, START_PATIENCE_NS);
 	card_uuid(card, uuid);
-	pthread_mutex_lock(&process->overhead_lock);
+	latch_lock(&process->overhead_lock);
 	const bool told = token >= 0 && nvml_read_processes(uuid, &process->before);
-	pthread_mutex_unlock(&process->overhead_lock);
+	latch_unlock(&process->overhead_lock);
 	if (!told) {
 		slot_unlock(token);
 		return -1;
@@ -119,8 +120,8 @@ static bool settle(struct process *process, int card, bool ended, uint64_t word)
 	if (word != own_word(card) || word > REGION_BYTES_MASK) {
 		return false;
 	}
-	const uint64_t asked =
-		word - before + atomic_load(&process->imported[card]) + copies_bytes(card);
+	const uint64_t asked = (word > before ? word - before : 0) +
+			       atomic_load(&process->imported[card]) + copies_bytes(card);
 	const uint64_t after = bytes > asked ? bytes - asked : 0;
 	atomic_store(&process->overhead[card], after);
 	quota_move(card, before, after);
@@ -136,7 +137,7 @@ static bool look(int card, bool has_before, bool ended) {
 		return true;
 	}
 	card_uuid(card, uuid);
-	pthread_mutex_lock(&process->overhead_lock);
+	latch_lock(&process->overhead_lock);
 	const uint64_t word = own_word(card);
 	if (nvml_read_processes(uuid, &process->view)) {
 		if (atomic_load(&own_slot()->host_pid) == 0) {
@@ -145,7 +146,7 @@ static bool look(int card, bool has_before, bool ended) {
 		done = settle(process, card, ended, word);
 	}
 	atomic_store(&process->overhead_due[card], clock_ns() + (done ? LOOK_EVERY_NS : 0));
-	pthread_mutex_unlock(&process->overhead_lock);
+	latch_unlock(&process->overhead_lock);
 	return done;
 }
 
@@ -179,6 +180,15 @@ void overhead_refused(int card) {
 	look(card, false, false);
 	atomic_fetch_add(&slice.region->cards[card].refused, 1);
 }
+
+/* Whether the driver granted it or not, NVML's figure will tell. */
+static void lost(int card, uint64_t bytes) {
+	atomic_fetch_add(&slice_process()->overhead[card], bytes);
+	for (int looks = 0; looks < LOOKS_MOST && !look(card, false, false); looks++) {
+	}
+}
+
+void (*const quota_lost)(int card, uint64_t bytes) = lost;
 
 bool overhead_is_watched(int card) {
 	return atomic_load(&slice_process()->overhead_due[card]) != 0;

@@ -7,6 +7,8 @@
 #include "charge.h"
 #include "driver.h"
 #include "graphs.h"
+#include "guard.h"
+#include "latch.h"
 #include "pool_books.h"
 #include "quota.h"
 #include "slice.h"
@@ -45,7 +47,8 @@ bool pool_books_settle(CUmemoryPool pool, int card, uint64_t paid) {
 	struct process *process = slice_process();
 	uint64_t reserved;
 	bool fits = true;
-	pthread_mutex_lock(&process->pools_lock);
+	guard_kept();
+	latch_lock(&process->pools_lock);
 	struct record record = record_of(pool, card);
 	if (!read_attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved)) {
 		reserved = record.bytes + paid;
@@ -60,7 +63,7 @@ bool pool_books_settle(CUmemoryPool pool, int card, uint64_t paid) {
 	}
 	record.bytes = fits ? reserved : covered;
 	keep(&record);
-	pthread_mutex_unlock(&process->pools_lock);
+	latch_unlock(&process->pools_lock);
 	return fits;
 }
 
@@ -92,18 +95,18 @@ static void read_pool(const struct record *known, void *gone) {
 void pool_books_read(CUmemoryPool pool) {
 	struct process *process = slice_process();
 	struct record record;
-	pthread_mutex_lock(&process->pools_lock);
+	latch_lock(&process->pools_lock);
 	if (table_find(&process->table, RECORD_POOL, (uint64_t)(uintptr_t)pool, &record)) {
 		read_pool(&record, NULL);
 	}
-	pthread_mutex_unlock(&process->pools_lock);
+	latch_unlock(&process->pools_lock);
 }
 
 static void read_all(bool gone) {
 	struct process *process = slice_process();
-	pthread_mutex_lock(&process->pools_lock);
+	latch_lock(&process->pools_lock);
 	table_visit(&process->table, RECORD_POOL, read_pool, gone ? process : NULL);
-	pthread_mutex_unlock(&process->pools_lock);
+	latch_unlock(&process->pools_lock);
 }
 
 void pools_freed(void) {

@@ -5,6 +5,7 @@
 #include "quota.h"
 
 #include "clock.h"
+#include "guard.h"
 #include "slice.h"
 #include "slot.h"
 
@@ -104,10 +105,12 @@ bool quota_reserve(int card, uint64_t bytes) {
 	}
 	if (limit == 0 && bytes <= (REGION_BYTES_MASK >> 2)) {
 		quota_charge(card, bytes);
+		guard_reserved(card, bytes);
 		return true;
 	}
 	if (bytes <= limit && (try_reserve(card, bytes, limit) == FITS ||
 			       reserve_afresh(card, bytes, limit))) {
+		guard_reserved(card, bytes);
 		return true;
 	}
 	atomic_fetch_add_explicit(&slice.region->cards[card].refused, 1, memory_order_relaxed);
@@ -121,6 +124,7 @@ void quota_charge(int card, uint64_t bytes) {
 }
 
 void quota_release(int card, uint64_t bytes) {
+	guard_released(card, bytes);
 	if (has_books()) {
 		atomic_fetch_sub(word_of(card), bytes);
 	}

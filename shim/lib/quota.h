@@ -33,6 +33,10 @@ uint64_t quota_used(int card);
 /* What the container may hold of *card*, bytes; 0 is no limit. */
 uint64_t quota_limit(int card);
 
+/* Told of bytes that are charged and that nobody knows of any more, since a thread jumped out of the call which
+ * had reserved them. NULL: they stay charged. */
+extern void (*const quota_lost)(int card, uint64_t bytes);
+
 /* Asked before a refusal: reads anew what this process holds of the card and may have shrunk by
  * itself. Each library of ours defines it; NULL if there is nothing of the kind. */
 extern void (*const quota_refresh)(int card);

@@ -16,7 +16,7 @@ SHIM_HEADERS := $(wildcard $(SHIM_LIB)*.h)
 # These answer lookups before a sanitizer has looked up its own functions.
 SHIM_BARE := interpose elf_find driver
 # Neither CUDA nor AscendCL: both libraries have them.
-SHIM_COMMON := $(addprefix $(SHIM_LIB),charge.c driver.c elf_find.c environment.c interpose.c objects.c quota.c region.c \
+SHIM_COMMON := $(addprefix $(SHIM_LIB),charge.c driver.c elf_find.c environment.c guard.c interpose.c objects.c quota.c region.c \
   report.c say.c slice.c slot.c table.c)
 
 .PHONY: shim-libraries

@@ -15,12 +15,11 @@
 
 #include "clock.h"
 #include "environment.h"
-#include "guard.h"
+#include "latch.h"
 #include "say.h"
 #include "slot.h"
 
 struct slice slice;
-__thread unsigned int guard_depth __attribute__((tls_model("initial-exec")));
 
 static void forget_in_child(void) {
 	struct process *process = slice_process();
@@ -224,11 +223,11 @@ enum slice_state slice_start(void) {
 	if (retry != 0 && !atomic_load(&process->ready) && clock_ns() < retry) {
 		return SLICE_CLOSED;
 	}
-	pthread_mutex_lock(&process->starting);
+	latch_lock(&process->starting);
 	if (!atomic_load(&process->ready) && start(process)) {
 		atomic_store(&process->ready, 1);
 	}
-	pthread_mutex_unlock(&process->starting);
+	latch_unlock(&process->starting);
 	return atomic_load(&process->ready) ? (enum slice_state)atomic_load(&slice.state)
 					    : SLICE_CLOSED;
 }

@@ -7,7 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "latch.h"
+
 #define FIRST_CAPACITY 128u
+
+__thread unsigned int latch_depth __attribute__((tls_model("initial-exec")));
 
 static uint64_t hash(uint32_t kind, uint64_t key) {
 	uint64_t mixed = (key ^ ((uint64_t)kind << 56)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -85,7 +89,7 @@ bool table_put(struct table *table, const struct record *record, struct record *
 	const uint64_t hashed = hash(record->kind, record->key);
 	struct shard *shard = shard_of(table, hashed);
 	old->kind = RECORD_NONE;
-	pthread_mutex_lock(&shard->lock);
+	latch_lock(&shard->lock);
 	const bool has_room = shard->count * 2 < shard->capacity || grow(shard);
 	if (has_room) {
 		struct record *place = &shard->records[find(shard, record->kind, record->key, hashed)];
@@ -93,7 +97,7 @@ bool table_put(struct table *table, const struct record *record, struct record *
 		shard->count += place->kind == RECORD_NONE;
 		*place = *record;
 	}
-	pthread_mutex_unlock(&shard->lock);
+	latch_unlock(&shard->lock);
 	return has_room;
 }
 
@@ -102,7 +106,7 @@ static bool look(struct table *table, enum record_kind kind, uint64_t key, struc
 	const uint64_t hashed = hash(kind, key);
 	struct shard *shard = shard_of(table, hashed);
 	bool found = false;
-	pthread_mutex_lock(&shard->lock);
+	latch_lock(&shard->lock);
 	if (shard->count != 0) {
 		const uint32_t i = find(shard, kind, key, hashed);
 		*record = shard->records[i];
@@ -111,7 +115,7 @@ static bool look(struct table *table, enum record_kind kind, uint64_t key, struc
 			erase(shard, i);
 		}
 	}
-	pthread_mutex_unlock(&shard->lock);
+	latch_unlock(&shard->lock);
 	return found;
 }
 
@@ -127,7 +131,7 @@ bool table_find(struct table *table, enum record_kind kind, uint64_t key, struct
 static bool take_next(struct shard *shard, bool (*matches)(const struct record *, uint64_t),
 		      uint64_t argument, struct record *record) {
 	bool found = false;
-	pthread_mutex_lock(&shard->lock);
+	latch_lock(&shard->lock);
 	for (uint32_t i = 0; i < shard->capacity && !found; i++) {
 		*record = shard->records[i];
 		found = record->kind != RECORD_NONE && matches(record, argument);
@@ -135,7 +139,7 @@ static bool take_next(struct shard *shard, bool (*matches)(const struct record *
 			erase(shard, i);
 		}
 	}
-	pthread_mutex_unlock(&shard->lock);
+	latch_unlock(&shard->lock);
 	return found;
 }
 
@@ -153,7 +157,7 @@ void table_drain(struct table *table, bool (*matches)(const struct record *, uin
 static uint32_t copy_some(struct shard *shard, enum record_kind kind, uint32_t from,
 			  struct record *copies, uint32_t room, uint32_t *count) {
 	*count = 0;
-	pthread_mutex_lock(&shard->lock);
+	latch_lock(&shard->lock);
 	while (from < shard->capacity && *count < room) {
 		if (shard->records[from].kind == kind) {
 			copies[(*count)++] = shard->records[from];
@@ -161,7 +165,7 @@ static uint32_t copy_some(struct shard *shard, enum record_kind kind, uint32_t f
 		from++;
 	}
 	const bool done = from >= shard->capacity;
-	pthread_mutex_unlock(&shard->lock);
+	latch_unlock(&shard->lock);
 	return done ? UINT32_MAX : from;
 }
 

@@ -9,6 +9,7 @@
 #include "report.h"
 
 void (*const quota_refresh)(int card) = NULL;
+void (*const quota_lost)(int card, uint64_t bytes) = NULL;
 
 /* The runtime rounds up to 32 bytes and adds as many. */
 static uint64_t padded(uint64_t bytes) {

@@ -39,6 +39,7 @@ COMMANDS = {
     "fuzz": ("fuzz.c", "entry.c"),
     "bypass": ("bypass.c",),
     "stepkill": ("stepkill.c", "families.c", "entry.c"),
+    "leaper": ("leaper.c", "families.c", "entry.c"),
     "taker": ("taker.c",),
 }
 """Each program's sources. Built twice: ``NAME`` looks the driver up, ``NAME-linked`` is linked to it."""
