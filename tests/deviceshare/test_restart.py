@@ -25,6 +25,7 @@ CARDS: dict[str, dict[str, Any]] = {
     "c": {"vendor": "Ascend910C", "count": 4, "memory": 65536, "cores": 20},
     "amd": {"vendor": "amd", "memory": 65536, "cores": 304},
 }
+PARTS = '{"devices":[{"index":"0","capacity":6}],"profiles":{"1g.8gb":"1","3g.24gb":"3","6g.48gb":"6"}}'
 ASKS: tuple[dict[str, str], ...] = (
     {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "9000"},
     {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "20"},
@@ -35,6 +36,10 @@ ASKS: tuple[dict[str, str], ...] = (
     {"huawei.com/Ascend910C": "2"},
     {"amd.com/gpu": "1", "amd.com/gpumem": "100", "amd.com/gpucores": "33"},
     {"volcano-py.io/accelerator": "1", "volcano-py.io/accelerator-memory": "2000"},
+    {"enflame.com/drs-gcu": "3"},
+    {"enflame.com/gcu-memory": "7", "enflame.com/gcu-core": "10"},
+    {"aws.amazon.com/neuron": "2"},
+    {"aws.amazon.com/neuroncore": "1"},
 )
 BOOKS = ("used_memory", "used_cores", "used_slots", "used_parts")
 
@@ -44,6 +49,11 @@ def nodes() -> list[Document]:
     for name, cards in CARDS.items():
         notes, amounts = node_cards(name, cards)
         made.append(node(name, "64", "512Gi", annotations=notes, amounts=amounts))
+    notes, devices = {"enflame.com/gcu-drs-capacity": PARTS}, {"aws.amazon.com/neuron": "4"}
+    made.append(node("gcu", "64", "512Gi", annotations=notes, amounts={"enflame.com/drs-gcu": "6"}))
+    ring = {"node.kubernetes.io/instance-type": "inf2.48xlarge"}
+    amounts = devices | {"aws.amazon.com/neuroncore": "8"}
+    made.append(node("neuron", "64", "512Gi", labels=ring, amounts=amounts))
     return made
 
 
