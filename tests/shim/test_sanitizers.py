@@ -1,6 +1,6 @@
 """The library under the sanitizers and valgrind: no memory error, no undefined behaviour, no race of its own.
 
-Building the instrumented library takes longer than any other test here; valgrind has the short form.
+Each library with the sanitizers is built once, in some ten seconds of CPU.
 """
 
 import shutil
@@ -14,6 +14,8 @@ from tests.shim.stub import build
 from tests.shim.stub.build import ROOT
 
 STORM = [build.PROGRAMS / name for name in ("storm.c", "families.c", "entry.c")]
+LAUNCHES = [build.PROGRAMS / name for name in ("launches.c", "entry.c")]
+SANITIZERS = ("address,undefined", "thread")
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:exitcode=66",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=66",
@@ -35,24 +37,40 @@ def runtimes(sanitize: str) -> list[str]:
     return [found.stdout.strip()]
 
 
-def run_storms(folder: Path, sanitize: str, rounds: int, threads: int, steps: int) -> None:
-    """Storms over two cards, each of them a program and a library with *sanitize*."""
+def under(sanitize: str) -> dict[str, str]:
+    """The variables by which a program gets the library with *sanitize*."""
     library = sanitized_library(sanitize)
+    return {"LD_PRELOAD": ":".join([*runtimes(sanitize), str(library)]), **OPTIONS}
+
+
+@pytest.mark.parametrize("sanitize", SANITIZERS)
+@pytest.mark.parametrize(
+    ("rounds", "threads", "steps"), [(1, 4, 60), pytest.param(10, 16, 500, marks=pytest.mark.long)]
+)
+def test_storms_of_threads(
+    library: Path, tmp_path: Path, sanitize: str, rounds: int, threads: int, steps: int
+) -> None:
+    """Over two cards, two programs at a time."""
+    changes = under(sanitize)
     program = build.build_sanitized("storm", sanitize, STORM)
-    with one_slice(folder, (1024, 512)) as slice_:
-        changes = {"LD_PRELOAD": ":".join([*runtimes(sanitize), str(library)]), **OPTIONS}
+    with one_slice(tmp_path, (1024, 512)) as slice_:
         for seed in range(rounds):
             words: list[str | Path] = [program, *map(str, (seed, threads, steps, 60, 2))]
+            beside = slice_.start(words, changes)
             told = slice_.run(words, changes, deadline_s=600)
-            assert told.split()[:2] == ["ready", "done"]
+            assert told.split()[:2] == beside.communicate(timeout=600)[0].split()[:2] == ["ready", "done"]
         assert slice_.driver.violations == 0
         assert slice_.held(0) == slice_.held(1) == 0
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
-def test_storms_of_threads(library: Path, tmp_path: Path, sanitize: str) -> None:
-    run_storms(tmp_path, sanitize, rounds=10, threads=16, steps=500)
+@pytest.mark.parametrize("sanitize", SANITIZERS)
+@pytest.mark.parametrize(("threads", "steps"), [(4, 100), pytest.param(16, 5000, marks=pytest.mark.long)])
+def test_launches_of_threads(library: Path, tmp_path: Path, sanitize: str, threads: int, steps: int) -> None:
+    """Kernels, captures and graphs, where the card's time is limited."""
+    program = build.build_sanitized("launches", sanitize, LAUNCHES)
+    with one_slice(tmp_path, (1024,), cores=50) as slice_:
+        words: list[str | Path] = [program, str(threads), str(steps)]
+        assert slice_.run(words, under(sanitize), deadline_s=600).split() == ["done", str(threads * steps)]
 
 
 def memcheck(slice_: Slice, words: list[str | Path], deadline_s: float) -> str:

@@ -60,7 +60,8 @@ def share(folder: Path, cores: int, mode: str, wave_us: int, seconds: int) -> fl
         one_slice(folder, (1024,), cards=[Card()], cores=cores) as slice_,
         Clock(folder / "clock") as clock,
     ):
-        words = [build.build() / "spin", "cuLaunchKernel", str(wave_us), "108", str(seconds), mode]
+        kernel = ["cuLaunchKernel", str(wave_us), "108"]
+        words: list[str | Path] = [build.build() / "spin", *kernel, str(seconds), mode]
         _, busy, elapsed = (int(word) for word in in_clock(slice_, clock, words)[0].split())
     return 100 * busy / elapsed
 

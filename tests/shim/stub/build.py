@@ -35,6 +35,7 @@ LIBRARIES = {
 COMMANDS = {
     "probe": ("probe.c", "probe_memory.c", "families.c", "entry.c"),
     "spin": ("spin.c", "entry.c"),
+    "launches": ("launches.c", "entry.c"),
     "storm": ("storm.c", "families.c", "entry.c"),
     "fuzz": ("fuzz.c", "entry.c"),
     "bypass": ("bypass.c",),
