@@ -28,6 +28,7 @@ from volcano_py.shim.agent.handing import Machine
 from volcano_py.shim.agent.health import Health
 from volcano_py.shim.agent.install import install
 from volcano_py.shim.agent.keeper import Keeper, Watch
+from volcano_py.shim.agent.libraries import Libraries
 from volcano_py.shim.agent.metrics import SliceMetrics
 from volcano_py.shim.agent.migdriver import MigDriver
 from volcano_py.shim.agent.nvml import Card, Driver
@@ -89,6 +90,7 @@ class Agent:
             self._sources(), server, self._pods, self._slices, self.machine, lambda: self._notes() or {}
         )
         self._collector = Collector(self._slices, options.cdi, self._cutter.end)
+        self._libraries = Libraries(options.hook, self._library, self._slices, options.paces.libraries)
         folder = options.kubelet / "device-plugins"
         self.plugins = [
             DevicePlugin(resource, folder, self.desk, self._devices, self._denied, self.publisher.look)
@@ -256,6 +258,8 @@ class Agent:
             return
         for owner in self._collector.collect(await self.desk.reconcile()):
             self._log.info("slice removed", slice=owner.id, pod=f"{owner.namespace}/{owner.pod}")
+        for name in self._libraries.collect(asyncio.get_running_loop().time()):
+            self._log.info("old library removed", file=name)
 
     async def _tried(self, work: Callable[[], Coroutine[Any, Any, Any]], what: str) -> None:
         """Whatever breaks one look ends no later one: the rest of the agent goes on."""

@@ -1,7 +1,7 @@
 """The quota library on the host: put where containers find it, and never written over.
 
 Running containers have the file mapped; writing into it would end them. So each content has a name of its
-own, appears by a rename, and stays.
+own, appears by a rename, and stays until nobody needs it (``libraries``).
 """
 
 from __future__ import annotations

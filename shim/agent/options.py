@@ -20,6 +20,7 @@ class Paces:
         kubelet: whether it was started again.
         records: whether they say what the kubelet holds, without anything having happened.
         slices: what may go; two looks in a row decide.
+        libraries: how long an old file of the quota library stays after the last slice with it.
         server: how long the API server is waited for at the start.
         quiet: how long a card that reported an error must be quiet to be well again.
         linger: how long the kubelet is still served at the end, so that binds under way arrive.
@@ -30,6 +31,7 @@ class Paces:
     kubelet: float = 1.0
     records: float = 10.0
     slices: float = 30.0
+    libraries: float = 3600.0
     server: float = 10.0
     quiet: float = 300.0
     linger: float = 2.0

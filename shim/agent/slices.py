@@ -147,6 +147,13 @@ class Slices:
         found = [owner for owner in self.all() if owner.resource == resource and owner.ids == wanted]
         return found[::-1]
 
+    def libraries(self) -> set[str] | None:
+        """Names of the library's files that slices were handed out with; None where one does not tell."""
+        folders = {path.name for path in self.place.iterdir() if not path.name.startswith(_UNBORN)}
+        if folders - self._by_id.keys() or any(o.limited and not o.library for o in self.all()):
+            return None
+        return {owner.library for owner in self.all() if owner.library}
+
     def remove(self, owner: Owner) -> None:
         """Remove *owner*'s folder with all that is in it. Raises ``OSError``."""
         doomed = self.place / f"{_UNBORN}{owner.id}"
