@@ -40,6 +40,11 @@ def _state(group: Document) -> str:
     return "Held" if held else orders.phase(group)
 
 
+def _made_for(group: Document) -> str:
+    owners = group["metadata"].get("ownerReferences") or []
+    return next((f"{one['kind']}/{one['name']}" for one in owners if one.get("controller")), "-")
+
+
 async def _members(cluster: Cluster, group: Document) -> dict[str, Any]:
     pods = await orders.members(cluster, group)
     return {"Pods": {pod["metadata"]["name"]: status(pod) for pod in in_order(pods)} or "none"}
@@ -56,6 +61,7 @@ GROUP: Final = Noun(
         Column("Queue", queue_of),
         Column("Age", age),
         Column("Boost", lambda group: orders.boost_of(group) or "-", wide=True),
+        Column("Made for", _made_for, wide=True),
         Column("Reason", _reason, wide=True),
     ),
     _members,

@@ -24,6 +24,8 @@ from volcano_py.crds.times import parse_time_s
 
 Cell = str | Text
 Row = tuple[Cell, ...]
+AGE: Final = "Age"
+"""The heading of the column that changes while nothing happens."""
 GAP: Final = "  "
 STYLES: Final = {
     "Running": "green", "Open": "green", "Ready": "green", "Completed": "dim", "Succeeded": "dim",
@@ -151,14 +153,15 @@ async def show(
         raise CommandError("--watch prints a table: leave out -o", code=USAGE)
     rows = table(columns, items, flags)
     widths = print_rows(rows)
-    before = set(map(_plain, rows))
+    before = set(without_age(rows))
     async for _ in changes(cluster, watched):
         rows = table(columns, await listed(), flags)
-        new = [row for row in rows if _plain(row) not in before]
+        now = without_age(rows)
+        new = [row for row, told in zip(rows, now, strict=True) if told not in before]
         if new:
             widths = print_rows(new, widths)
             sys.stdout.flush()
-        before = set(map(_plain, rows))
+        before = set(now)
 
 
 async def drawn(cluster: Cluster, draw: Callable[[Cluster], Awaitable[None]]) -> None:
@@ -181,8 +184,10 @@ async def drawn(cluster: Cluster, draw: Callable[[Cluster], Awaitable[None]]) ->
         await asyncio.sleep(REDRAW_S)
 
 
-def _plain(row: Row) -> tuple[str, ...]:
-    return tuple(str(value) for value in row)
+def without_age(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """What *rows* (the heading first) say apart from their age, which changes by itself."""
+    shown = [at for at, head in enumerate(rows[0]) if str(head) != AGE]
+    return [tuple(str(row[at]) for at in shown) for row in rows]
 
 
 def age(document: Document) -> str:

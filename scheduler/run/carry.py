@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from volcano_py.crds.annotations import GROUP_QUEUE, JOB_QUEUE
 from volcano_py.crds.podgroup import PodGroup
 from volcano_py.scheduler.cluster import sayings
+from volcano_py.scheduler.cluster.notices import sentence
 from volcano_py.scheduler.cluster.orders import (
     BindOrder,
     EvictOrder,
@@ -135,7 +136,7 @@ class Carrier:
         for decision in decisions:
             if decision.kind == "evict":
                 pod, task = _pod_of(state, decision.pod)
-                yield EvictOrder(
+                order = EvictOrder(
                     pod.metadata.namespace,
                     pod.metadata.name,
                     pod.metadata.uid,
@@ -147,6 +148,7 @@ class Carrier:
                     delete=self._style.delete,
                     group=_group_subject(state, task),
                 )
+                yield _in_words(order, _made_for(state, decision.for_whom))
 
     def _nominations(self, state: ClusterState) -> Iterator[Order]:
         """Where room is kept, and where none is kept any more."""
@@ -252,6 +254,21 @@ def _pod_of(state: ClusterState, key: str) -> tuple[Pod, int]:
 def _group_of(state: ClusterState, task: int) -> str:
     row = int(state.tasks.job[task])
     return "" if row == NOWHERE else state.jobs[row].key
+
+
+def _made_for(state: ClusterState, group: str) -> str:
+    """Whom the group was made for, "Job train"; "" of one that people have named themselves."""
+    job = state.jobs.named(group)
+    owners = () if job is None or job.group is None else job.group.metadata.owner_references
+    return next((f"{owner.kind} {owner.name}" for owner in owners if owner.controller), "")
+
+
+def _in_words(order: EvictOrder, claimant: str) -> EvictOrder:
+    """*order* with the claimant under the name that people know: groups of plain pods are called by a UID."""
+    if not claimant:
+        return order
+    named = replace(order, for_whom=f"{order.for_whom} ({claimant})")
+    return replace(order, message=sentence(named))
 
 
 def _group_subject(state: ClusterState, task: int) -> Subject | None:

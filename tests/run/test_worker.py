@@ -194,6 +194,21 @@ def test_an_eviction_says_for_whom_and_why_and_the_claimant_keeps_the_room() -> 
     assert bind.name == "first-0"
 
 
+def test_an_eviction_names_whom_the_claimant_was_made_for() -> None:
+    """The group of a plain pod is called by a UID, which tells nobody anything."""
+    made = worker()
+    claimant = group("podgroup-1", priorityClassName="high")
+    claimant["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "train", "controller": True}]
+    first = pod("first-0", "podgroup-1", priority=9, priorityClassName="high")
+    low = [group("low", phase="Running"), pod("low-0", "low", on="n0", priority=1)]
+    orders = turn(made, 1.0, {**HIGH, "value": 9}, node("n0", "1"), *low, claimant, first).orders
+    [eviction] = of(orders, EvictOrder)
+    assert isinstance(eviction, EvictOrder)
+    assert eviction.for_whom == "ml/podgroup-1"
+    assert eviction.message.startswith("evicted for ml/podgroup-1 (Job train) by preempt: ")
+    assert eviction.message.endswith(f"(lost: {eviction.lost})")
+
+
 def test_room_that_is_given_up_before_the_pod_shows_it_is_taken_back() -> None:
     made = worker()
     assert of(preempting(made), NominateOrder)

@@ -13,7 +13,15 @@ from rich.text import Text
 from volcano_py.cli.vcctl.cluster import CommandError
 from volcano_py.cli.vcctl.flags import Flags, Form
 from volcano_py.cli.vcctl.queue import COLUMNS, Counted
-from volcano_py.cli.vcctl.tables import Column, print_data, print_objects, print_rows, span, table
+from volcano_py.cli.vcctl.tables import (
+    Column,
+    print_data,
+    print_objects,
+    print_rows,
+    span,
+    table,
+    without_age,
+)
 
 Document = dict[str, Any]
 
@@ -45,6 +53,14 @@ def test_a_cell_is_never_cut_or_marked_up(capsys: pytest.CaptureFixture[str]) ->
     long = "x" * 300
     print_rows([("A", "B"), (long, "[bold]b[/bold]")])
     assert capsys.readouterr().out.splitlines()[1] == f"{long}  [bold]b[/bold]"
+
+
+def test_a_row_that_has_only_grown_older_is_no_news() -> None:
+    """Minutes pass for every row at once; whoever watches wants to see what happens."""
+    head = ("Name", "Age", "State")
+    young, old = without_age([head, ("a", "1m", "Open")]), without_age([head, ("a", "2m", "Open")])
+    assert young == old == [("Name", "State"), ("a", "Open")]
+    assert without_age([head, ("a", "2m", "Closed")]) != old
 
 
 def test_wide_columns_only_when_asked() -> None:
