@@ -336,6 +336,22 @@ def test_launches_of_the_lower_one_are_held(node: Node) -> None:
         assert eventually(lambda: region.read(file).blocked_until_ns < time.monotonic_ns())
 
 
+def test_a_launch_of_the_lower_one_waits_in_the_library(node: Node) -> None:
+    """Though nothing limits its time: from the card's use by the higher one to the launch that is held."""
+    build_library()
+    file = node.folder / "region"
+    region.create(file, [region.DeviceLimit(GPU, 100 * MIB)], priority=1)
+    low, high = node.tenant("low", region=str(file)), node.tenant("high", priority=0)
+    with node.program(low, file) as lower, node.program(high) as higher:
+        node.keeper(way="block")
+
+        def has_waited() -> bool:
+            assert lower.code("launch cuLaunchKernel 10 100 1") == 0
+            return region.read(file).devices[0].throttled_ns > 0
+
+        assert busy_until(has_waited, higher)
+
+
 def test_only_the_own_cards_file_can_be_opened(node: Node) -> None:
     if not os.access("/dev/zero", os.R_OK):
         pytest.skip("there is no /dev/zero")
