@@ -2,9 +2,11 @@
 
 By hand, where ``GPU_PYTHON`` names an interpreter that has them (docs/shim.md). PyTorch runs on the stub's
 runtime (stub/runtime.c): NVIDIA's wants NVIDIA's driver. cuda-python 12.6.0 has a runtime in Cython,
-NVIDIA's own too, which asks nothing of the driver.
+NVIDIA's own too, which asks nothing of the driver. ``CUDART`` names a runtime's file from before CUDA 11.2,
+which asks for no proof.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from tests.gpu.card import PYTHON, has
 from tests.gpu.scripts import FILL, RUNTIME
 from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, Probe, Slice, agree, one_slice
+from tests.shim.runtimes import Runtime
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
 
@@ -35,6 +38,14 @@ def cuda_python() -> None:
     """Skips where there is no cuda-python with a runtime of its own."""
     if not has("cuda._lib.ccudart.ccudart"):
         pytest.skip("no cuda-python 12.6.0 (GPU_PYTHON)")
+
+
+@pytest.fixture
+def old_runtime() -> Runtime:
+    """NVIDIA's runtime of the file CUDART, or a skip."""
+    if "CUDART" not in os.environ:
+        pytest.skip("no CUDA runtime from before 11.2 (CUDART)")
+    return Runtime("old", Path(os.environ["CUDART"]), ())
 
 
 @pytest.fixture
@@ -139,4 +150,16 @@ def test_cuda_python_gets_its_slice_by_every_call_of_the_runtime(pod_with_contex
         name, over, part, taken, freed, left = way.split()
         assert (name, int(over), int(part), int(freed)) == (name, OUT_OF_MEMORY, 0, 0)
         assert (name, int(taken), int(left)) == (name, 64, 0)
+    agree(pod_with_context)
+
+
+@pytest.mark.parametrize("form", ["shared", "private"])
+def test_an_old_runtime_gets_the_slice_and_no_more(
+    pod_with_context: Slice, old_runtime: Runtime, form: str
+) -> None:
+    *ways, total = pod_with_context.run(old_runtime.program("runtime.c", form)).splitlines()
+    assert total == f"total {LIMIT_MIB}"
+    told = dict(way.split(maxsplit=1) for way in ways)
+    for name in ("cudaMalloc", "cudaMallocManaged", "cudaMallocPitch"):
+        assert told[name] == f"{OUT_OF_MEMORY} 0 64 0 0"
     agree(pod_with_context)

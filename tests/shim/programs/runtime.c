@@ -1,7 +1,7 @@
 /* Takes memory in each way of a CUDA runtime: 1 MiB more than is free, then 64 MiB, which it gives back.
  *
  * A line for each way: NAME, the code of the first, the code of the second, MiB that the second took, the code of the
- * free, and MiB that are missing then; in the end "total MIB". Linked to a runtime (LINKED), or told its file and
+ * free, and MiB that are missing then; in the end "total MIB". What a runtime doesn't have answers 801. Linked to a runtime (LINKED), or told its file and
  * whether it shall have a namespace of its own ("private"). */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -32,18 +32,22 @@ static void find(char **arguments) {
 #define CALL(name, types) static int(*name) types;
 CALLS(CALL)
 
+static int absent(void) {
+	return 801;
+}
+
 static void *wanted(void *runtime, const char *name) {
-	void *found = runtime == NULL ? NULL : dlsym(runtime, name);
-	if (found == NULL) {
-		fprintf(stderr, "%s\n", dlerror());
-		exit(3);
-	}
-	return found;
+	void *found = dlsym(runtime, name);
+	return found != NULL ? found : (void *)absent;
 }
 
 static void find(char **arguments) {
 	void *runtime = strcmp(arguments[2], "private") == 0 ? dlmopen(LM_ID_NEWLM, arguments[1], RTLD_NOW)
 	                                                     : dlopen(arguments[1], RTLD_NOW);
+	if (runtime == NULL) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(3);
+	}
 #define FIND(name, types) name = (int(*) types)wanted(runtime, #name);
 	CALLS(FIND)
 }

@@ -22,6 +22,10 @@ struct context *context_current(void) {
 	return context != NULL && context->alive ? context : NULL;
 }
 
+struct context *context_primary(int card) {
+	return &primaries[card];
+}
+
 static void forget(void) {
 	depth = 0;
 	memset(primaries, 0, sizeof primaries);
@@ -53,6 +57,7 @@ static int begin(struct stub_state *state, struct context *context, int card, un
 static void end(struct context *context) {
 	struct stub_slot *slot = stub_slot(driver_state());
 	context->alive = 0;
+	kept_end(context);
 	objects_end(context);
 	free(context->streams[0]);
 	free(context->streams[1]);

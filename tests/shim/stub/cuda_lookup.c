@@ -1,4 +1,5 @@
-/* CUDA: entry points by name, as cuGetProcAddress gives them: the newest ABI that is not newer than asked for. */
+/* CUDA: entry points by name, as cuGetProcAddress gives them: the newest ABI that is not newer than asked for; and
+ * those without a name. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -185,8 +186,133 @@ CU_API cuGetProcAddress_v2(const char *symbol, void **out, int version, unsigned
 	return *out != NULL ? CU_OK : CU_NOT_FOUND;
 }
 
+/* From here on: the tables of functions without names that NVIDIA's runtime asks for, as far as runtimes before CUDA
+ * 11.2 need them. Later ones also ask for a proof that the driver is NVIDIA's, and get none here. */
+
+/* The primary context of a device, which this doesn't make. */
+static int primary_handle(struct context **out, int device) {
+	DRIVER_ENTER();
+	int card = card_of(device);
+	NEED_CARD(card);
+	*out = context_primary(card);
+	return CU_OK;
+}
+
+/* Loads the compilers that come with a driver. */
+static int no_compilers(void) {
+	return CU_OK;
+}
+
+/* What profilers set where they want to be told of calls; nobody does. */
+static void no_callbacks(void **out, size_t *count) {
+	static unsigned int wanted[1024];
+	*out = wanted;
+	*count = sizeof wanted / sizeof wanted[0];
+}
+
+static void no_events(void **out, size_t *count) {
+	static unsigned int wanted[14];
+	*out = wanted;
+	*count = sizeof wanted / sizeof wanted[0];
+}
+
+/* What a library keeps of a context under a key of its own, until the context ends. */
+struct kept {
+	struct context *context;
+	const void *key;
+	void *value;
+	void (*end)(struct context *, const void *key, void *value);
+	struct kept *next;
+};
+
+static pthread_mutex_t kept_guard = PTHREAD_MUTEX_INITIALIZER;
+static struct kept *kept;
+
+static struct kept **place_of(const struct context *context, const void *key) {
+	struct kept **place = &kept;
+	while (*place != NULL && ((*place)->context != context || (key != NULL && (*place)->key != key))) {
+		place = &(*place)->next;
+	}
+	return place;
+}
+
+static struct kept *unkeep(const struct context *context, const void *key) {
+	pthread_mutex_lock(&kept_guard);
+	struct kept **place = place_of(context, key);
+	struct kept *found = *place;
+	if (found != NULL) {
+		*place = found->next;
+	}
+	pthread_mutex_unlock(&kept_guard);
+	return found;
+}
+
+static int keep(struct context *context, const void *key, void *value,
+                void (*end)(struct context *, const void *, void *)) {
+	struct kept *entry = malloc(sizeof *entry);
+	context = context != NULL ? context : context_current();
+	if (context == NULL || entry == NULL) {
+		free(entry);
+		return CU_INVALID_CONTEXT;
+	}
+	pthread_mutex_lock(&kept_guard);
+	*entry = (struct kept){context, key, value, end, kept};
+	kept = entry;
+	pthread_mutex_unlock(&kept_guard);
+	return CU_OK;
+}
+
+static int forget_kept(struct context *context, const void *key) {
+	struct kept *found = unkeep(context != NULL ? context : context_current(), key);
+	free(found);
+	return found != NULL ? CU_OK : CU_INVALID_HANDLE;
+}
+
+static int find_kept(void **out, struct context *context, const void *key) {
+	pthread_mutex_lock(&kept_guard);
+	struct kept *found = *place_of(context != NULL ? context : context_current(), key);
+	if (found != NULL) {
+		*out = found->value;
+	}
+	pthread_mutex_unlock(&kept_guard);
+	return found != NULL ? CU_OK : CU_INVALID_HANDLE;
+}
+
+void kept_end(struct context *context) {
+	struct kept *found;
+	while ((found = unkeep(context, NULL)) != NULL) {
+		if (found->end != NULL) {
+			found->end(context, found->key, found->value);
+		}
+		free(found);
+	}
+}
+
+/* Most begin with their size. */
+static void *const of_runtime[13] = {
+    (void *)sizeof of_runtime, [2] = (void *)primary_handle, [12] = (void *)no_compilers};
+static void *const of_tools[7] = {(void *)sizeof of_tools, [2] = (void *)no_callbacks, [6] = (void *)no_events};
+static void *const of_threads[4] = {(void *)sizeof of_threads};
+static void *const of_contexts[] = {(void *)keep, (void *)forget_kept, (void *)find_kept};
+
+static const struct {
+	unsigned char id[16];
+	void *const *table;
+} tables[] = {
+    {"\x6b\xd5\xfb\x6c\x5b\xf4\xe7\x4a\x89\x87\xd9\x39\x12\xfd\x9d\xf9", of_runtime},
+    {"\xa0\x94\x79\x8c\x2e\x74\x2e\x74\x93\xf2\x08\x00\x20\x0c\x0a\x66", of_tools},
+    {"\x42\xd8\x5a\x81\x23\xf6\xcb\x47\x82\x98\xf6\xe7\x8a\x3a\xec\xdc", of_threads},
+    {"\xc6\x93\x33\x6e\x11\x21\xdf\x11\xa8\xc3\x68\xf3\x55\xd8\x95\x93", of_contexts},
+};
+
 CU_API cuGetExportTable(const void **out, const void *id) {
 	STUB_ENTER();
 	NEED(out != NULL && id != NULL);
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+		if (memcmp(tables[i].id, id, sizeof tables[i].id) == 0) {
+			*out = tables[i].table;
+			return CU_OK;
+		}
+	}
 	return CU_NOT_FOUND;
 }

@@ -141,6 +141,10 @@ int card_of(int device);
 int device_of(int card);
 
 struct context *context_current(void); /* NULL: none, or destroyed */
+struct context *context_primary(int card); /* whether it is made or not */
+
+/* Ends what libraries keep of a context by themselves (cuda_tables.c). */
+void kept_end(struct context *context);
 
 /* Takes card memory of this process; OUT_OF_MEMORY when there is none. */
 int memory_take(int card, uint64_t bytes);
