@@ -156,8 +156,9 @@ bool cores_are_limited(void) {
 /* Whether the limit holds at this time. */
 static bool holds(int card, uint64_t now) {
 	const struct region_limits *limits = slice_limits();
-	const uint32_t cores = cores_limit(card);
-	if (limits == NULL || cores == 0 || cores >= 100 || limits->policy == REGION_CORES_NEVER) {
+	const uint32_t cores =
+		limits != NULL ? __atomic_load_n(&limits->devices[card].cores, __ATOMIC_RELAXED) : 0;
+	if (cores == 0 || cores >= 100 || limits->policy == REGION_CORES_NEVER) {
 		return false;
 	}
 	refill(slice_card(card), now, cores);
