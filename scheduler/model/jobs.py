@@ -102,6 +102,12 @@ class Job:
         """Role minimums hold while minMember covers their sum (decisions.md 13)."""
         return bool(self.min_task_member) and self.min_member >= sum(self.min_task_member.values())
 
+    @property
+    def made_for(self) -> str:
+        """Whom a controller made its group for, "Pod train-0"; "" where people have named it."""
+        owners = () if self.group is None else self.group.metadata.owner_references
+        return next((f"{owner.kind} {owner.name}" for owner in owners if owner.controller), "")
+
     def counts_of(self, role: str | None = None) -> list[int]:
         """Tasks by status, of all roles or of *role* ("" for tasks that name none)."""
         if role is None:

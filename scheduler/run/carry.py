@@ -148,7 +148,8 @@ class Carrier:
                     delete=self._style.delete,
                     group=_group_subject(state, task),
                 )
-                yield _in_words(order, _made_for(state, decision.for_whom))
+                claimant = state.jobs.named(decision.for_whom)
+                yield order if claimant is None else _in_words(order, claimant.made_for)
 
     def _nominations(self, state: ClusterState) -> Iterator[Order]:
         """Where room is kept, and where none is kept any more."""
@@ -254,13 +255,6 @@ def _pod_of(state: ClusterState, key: str) -> tuple[Pod, int]:
 def _group_of(state: ClusterState, task: int) -> str:
     row = int(state.tasks.job[task])
     return "" if row == NOWHERE else state.jobs[row].key
-
-
-def _made_for(state: ClusterState, group: str) -> str:
-    """Whom the group was made for, "Job train"; "" of one that people have named themselves."""
-    job = state.jobs.named(group)
-    owners = () if job is None or job.group is None else job.group.metadata.owner_references
-    return next((f"{owner.kind} {owner.name}" for owner in owners if owner.controller), "")
 
 
 def _in_words(order: EvictOrder, claimant: str) -> EvictOrder:

@@ -187,7 +187,16 @@ def test_who_stands_before_it_is_named_nearest_last() -> None:
     mine = [group("g", 1, created="2025-12-31T20:00:00Z"), pod("g-0", "g", "9")]
     line = of_group("g", node("n1"), *others, *mine).line
     assert (line["position"], line["of"]) == (8, 8)
-    assert line["ahead"] == [f"ml/o{number}" for number in range(2, 7)]
+    assert line["ahead"] == line["aheadCalled"] == [f"ml/o{number}" for number in range(2, 7)]
+
+
+def test_the_group_of_a_plain_pod_is_called_by_its_pod_too() -> None:
+    plain = group("podgroup-1", 1, created="2025-12-31T10:00:00Z")
+    plain["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "a", "controller": True}]
+    first = [plain, pod("a", "podgroup-1", "9")]
+    line = of_group("g", node("n1"), *first, group("g", 1), pod("g-0", "g", "9")).line
+    assert line["ahead"] == ["ml/podgroup-1"]
+    assert line["aheadCalled"] == ["ml/podgroup-1 (Pod a)"]
 
 
 # -- estimates ----------------------------------------------------------------------------------

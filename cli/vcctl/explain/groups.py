@@ -7,7 +7,7 @@ from typing import Final
 from volcano_py.cli.vcctl.explain.advice import changes
 from volcano_py.cli.vcctl.explain.estimate import Estimate
 from volcano_py.cli.vcctl.explain.near_misses import near_misses
-from volcano_py.cli.vcctl.explain.queues import limits
+from volcano_py.cli.vcctl.explain.queues import called, limits
 from volcano_py.cli.vcctl.explain.story import Story, reason
 from volcano_py.cli.vcctl.snapshot import Outlook, Snapshot
 from volcano_py.cli.vcctl.tables import span
@@ -75,7 +75,7 @@ def _add_group(story: Story, seen: Snapshot, ahead: Outlook, job: Job, refusals:
     story.changes = list(dict.fromkeys(ways))
     if refusals:
         story.limits = limits(seen.engine, ahead, job.queue_name, job)
-        story.line = _place(ahead, job)
+        story.line = _place(seen, ahead, job)
 
 
 def add_estimate(story: Story, found: Estimate, now: float) -> None:
@@ -148,16 +148,18 @@ def _refusals(seen: Snapshot, ahead: Outlook, job: Job) -> list[tuple[Refusal, l
     return list(by_message.values())
 
 
-def _place(ahead: Outlook, job: Job) -> dict[str, object]:
+def _place(seen: Snapshot, ahead: Outlook, job: Job) -> dict[str, object]:
     line = ahead.lines.get(job.queue_name, [])
     if job.key not in line:
         return {}
     position = line.index(job.key)
+    before = line[max(0, position - AHEAD) : position]
     return {
         "queue": job.queue_name,
         "position": position + 1,
         "of": len(line),
-        "ahead": line[max(0, position - AHEAD) : position],
+        "ahead": before,
+        "aheadCalled": [called(seen.engine.state, key) for key in before],
     }
 
 

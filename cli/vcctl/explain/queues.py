@@ -100,13 +100,20 @@ def _verdict(seen: Snapshot, ahead: Outlook, queue: Queue) -> str:
     return ", ".join(parts)
 
 
+def called(state: ClusterState, key: str) -> str:
+    """The PodGroup *key*, and whom it was made for: a controller calls it by a UID, which says nothing."""
+    job = state.jobs.named(key)
+    return key if job is None or not job.made_for else f"{key} ({job.made_for})"
+
+
 def _waiting(seen: Snapshot, ahead: Outlook, key: str, place: int) -> dict[str, Any]:
     job = seen.engine.state.jobs.named(key)
     refusal = None if job is None else _refusal(seen, ahead, job)
+    name = called(seen.engine.state, key)
     if refusal is None:
-        return {"code": "Starts", "message": f"{place}. {key}: starts in the next cycle"}
+        return {"code": "Starts", "message": f"{place}. {name}: starts in the next cycle"}
     found = reason(refusal)
-    return {**found, "message": f"{place}. {key}: {refusal.message}", "podGroup": key}
+    return {**found, "message": f"{place}. {name}: {refusal.message}", "podGroup": key}
 
 
 def _refusal(seen: Snapshot, ahead: Outlook, job: Job) -> Refusal | None:

@@ -109,7 +109,7 @@ def _line(line: dict[str, Any]) -> list[str]:
         return []
     if not line.get("position"):
         return [str(line["text"])]
-    ahead = line["ahead"]
+    ahead = line["aheadCalled"]
     told = [f"{line['position']} of {line['of']} in queue {line['queue']}"]
     if ahead:
         more = f" and {line['position'] - 1 - len(ahead)} more" if line["position"] - 1 > len(ahead) else ""
