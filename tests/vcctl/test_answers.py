@@ -192,7 +192,11 @@ def test_cards_are_called_as_the_scheduler_calls_them(person: Person, tmp_path: 
         said = {"data": {"device-config.yaml": "vnpus: what"}}
         person.cluster.patch("ConfigMap", f"kube-system/{name}", said)
         found = person.data("doctor", "--check", "objects")["findings"]
-        assert [one["object"] for one in found] == [f"ConfigMap kube-system/{name}"]
+        assert found[0]["object"] == f"ConfigMap kube-system/{name}"
+        # By the built-in names these ask for memory of no card.
+        assert {one["object"] for one in found[1:]} == {
+            f"Pod {person.space}/{who}-0" for who in ("big", "held")
+        }
     finally:
         person.cluster.delete("ConfigMap", f"kube-system/{name}")
 
