@@ -66,12 +66,18 @@ def _card(state: ClusterState, row: int, place: int, spec: CardSpec, pods: list[
         "usedMemoryMiB": memory,
         "freeMemoryMiB": max(spec.memory_mib - memory, 0),
         "cores": spec.cores,
+        "coreUnit": unit_of(spec),
         "usedCores": cores,
         "freeCores": max(spec.cores - cores, 0),
         "slots": spec.slots,
         "usedSlots": slots,
         "pods": sorted(pods, key=lambda pod: (-pod["memoryMiB"], pod["namespace"], pod["pod"])),
     }
+
+
+def unit_of(spec: CardSpec) -> str:
+    """In what the cores of *spec* are told."""
+    return "cores" if spec.counts_cores else "%"
 
 
 def _holders(state: ClusterState, row: int) -> Iterator[tuple[int, Data]]:
@@ -129,7 +135,7 @@ def picture(cards: Sequence[Data], look: Look) -> Iterator[Text]:
         yield _heading(card)
         yield from _bars(card, look, names)
         for pod in card["pods"]:
-            yield _legend(pod, look, names)
+            yield _legend(pod, look, names, card["coreUnit"])
         yield _free(card, look)
 
 
@@ -157,7 +163,7 @@ def _heading(card: Data) -> Text:
 def _bars(card: Data, look: Look, names: Mapping[str, int]) -> Iterator[Text]:
     for label, key, used, unit in (
         ("memory", "memoryMiB", "usedMemoryMiB", "MiB"),
-        ("cores", "cores", "usedCores", "%"),
+        ("cores", "cores", "usedCores", card["coreUnit"]),
     ):
         parts = [(names[_who(pod, look)], int(pod[key])) for pod in card["pods"]]
         line = Text(f"  {label:<7}")
@@ -202,7 +208,7 @@ def _style(number: int, look: Look) -> str:
     return COLOURS[number % len(COLOURS)] if look.coloured else ""
 
 
-def _legend(pod: Data, look: Look, names: Mapping[str, int]) -> Text:
+def _legend(pod: Data, look: Look, names: Mapping[str, int], unit: str) -> Text:
     number = names[_who(pod, look)]
     sign = "■" if look.coloured and not look.plain else KEYS[number % len(KEYS)]
     where = ",".join(pod["containers"])
@@ -212,7 +218,7 @@ def _legend(pod: Data, look: Look, names: Mapping[str, int]) -> Text:
         "  ",
         (sign, _style(number, look)),
         f" {pod['namespace']}/{pod['pod']}" + (f" ({where})" if where else ""),
-        f"  {pod['memoryMiB']} MiB  {pod['cores']} %{shares}{queue}  ",
+        f"  {pod['memoryMiB']} MiB  {pod['cores']} {unit}{shares}{queue}  ",
         (pod["status"], STYLES.get(pod["status"], "")),
         *(("  in use ", in_use(pod)) if "inUseMemoryMiB" in pod else ()),
     )
@@ -228,7 +234,7 @@ def in_use(thing: Data) -> Text:
 def _free(card: Data, look: Look) -> Text:
     sign = "." if look.plain else "░"
     slots = max(card["slots"] - card["usedSlots"], 0)
-    free = f"{card['freeMemoryMiB']} MiB  {card['freeCores']} %  {slots} more pods"
+    free = f"{card['freeMemoryMiB']} MiB  {card['freeCores']} {card['coreUnit']}  {slots} more pods"
     if not card["healthy"]:
         free += ", but it takes none while it is unhealthy"
     return Text(f"  {sign} free  {free}", "dim")

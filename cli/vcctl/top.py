@@ -11,7 +11,7 @@ from rich.text import Text
 from volcano_py.cli.card_lines import amount, lines
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.queue_bars import ASCII, BLOCKS, queue_table, usage_bar
-from volcano_py.cli.vcctl.card_view import in_use
+from volcano_py.cli.vcctl.card_view import in_use, unit_of
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import DRAWN, Flags, verb
 from volcano_py.cli.vcctl.live_config import SchedulerConf
@@ -184,6 +184,7 @@ def card_usage(state: ClusterState) -> list[Data]:
                     "memoryMiB": spec.memory_mib,
                     "usedMemoryMiB": int(cards.used_memory[row, place]),
                     "cores": spec.cores,
+                    "coreUnit": unit_of(spec),
                     "usedCores": int(cards.used_cores[row, place]),
                     "slots": spec.slots,
                     "usedSlots": int(cards.used_slots[row, place]),
@@ -208,7 +209,7 @@ CARDS: Final = (
     Column("Type", lambda card: card["type"]),
     Column("Use", _bar),
     Column("Memory", lambda card: f"{card['usedMemoryMiB']}/{card['memoryMiB']} MiB"),
-    Column("Cores", lambda card: f"{card['usedCores']}/{card['cores']} %"),
+    Column("Cores", lambda card: f"{card['usedCores']}/{card['cores']} {card['coreUnit']}"),
     Column("Pods", lambda card: f"{card['usedSlots']}/{card['slots']}"),
     Column("Health", lambda card: "Healthy" if card["healthy"] else Text("Unhealthy", "red")),
     Column("UUID", lambda card: card["uuid"], wide=True),

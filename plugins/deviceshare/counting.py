@@ -8,7 +8,7 @@ from typing import Any
 from volcano_py.crds.quantity import QuantityError, to_base
 from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.mig import core_geometry
-from volcano_py.plugins.deviceshare.names import HAMI, MILLI
+from volcano_py.plugins.deviceshare.names import HAMI, MILLI, WHOLE_CORES
 from volcano_py.plugins.deviceshare.reading import words_of
 from volcano_py.scheduler.model.cards import CardSpec
 from volcano_py.scheduler.model.kube.errors import ObjectError, Problem, child
@@ -49,6 +49,7 @@ def counted_cards(node: Node, backend: Backend) -> list[CardSpec]:
             vendor=backend.vendor,
             index=at,
             cut=core_geometry(memory) if by_core else None,
+            counts_cores=by_core or backend.whole_cores != WHOLE_CORES,
         )
         for at in range(cards)
     ]

@@ -97,7 +97,7 @@ def _spec(
     if backend.chip is not None:
         return _cut_by_chip(spec, backend, soft=soft)
     if backend.core_units:
-        return replace(spec, cut=Units(spec.cores))
+        return replace(spec, cut=Units(spec.cores), counts_cores=True)
     if report.mode == names.MIG:
         return replace(spec, cut=geometry_of(report, catalogue.geometries))
     return spec
@@ -118,6 +118,7 @@ def _parted(report: CardReport, backend: Backend, family: str, chip: Chip) -> Ca
         index=report.index,
         minor=dict(report.custom).get(names.MINOR, report.index),
         cut=chip,
+        counts_cores=True,
     )
 
 
@@ -130,7 +131,7 @@ def _cut_by_chip(spec: CardSpec, backend: Backend, *, soft: bool) -> CardSpec:
         whole = replace(chip, templates=(), memory_mib=spec.memory_mib, cores=names.WHOLE_CORES)
         return replace(spec, mode=names.SOFT, cores=names.WHOLE_CORES, cut=whole)
     cut = replace(chip, memory_mib=spec.memory_mib)
-    return replace(spec, mode=_TEMPLATE, cores=chip.cores, cut=cut)
+    return replace(spec, mode=_TEMPLATE, cores=chip.cores, cut=cut, counts_cores=True)
 
 
 def _zone(report: CardReport) -> int:

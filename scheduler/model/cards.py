@@ -42,6 +42,7 @@ class CardSpec:
         minor: number of its device's file, where that is told; -1 where it is not.
         zone: cards of one zone are linked better than others; -1 unknown.
         cut: the parts that its hardware can be cut into; None: any amounts.
+        counts_cores: its cores are a number, and no percent of it.
         lent: percent of its memory and cores that pods may have together which can be interrupted.
     """
 
@@ -59,6 +60,7 @@ class CardSpec:
     minor: int = -1
     zone: int = -1
     cut: Hashable = None
+    counts_cores: bool = False
     lent: int = 100
 
 

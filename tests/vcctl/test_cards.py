@@ -111,12 +111,23 @@ def card(*pods: dict[str, Any], memory: int = 100) -> dict[str, Any]:
         "usedMemoryMiB": used,
         "freeMemoryMiB": memory - used,
         "cores": 100,
+        "coreUnit": "%",
         "usedCores": cores,
         "freeCores": 100 - cores,
         "slots": 7,
         "usedSlots": len(pods),
         "pods": [*pods],
     }
+
+
+def test_cores_that_are_counted_are_not_called_percent(person: Person) -> None:
+    """A template of an Ascend card is so many of its AI cores."""
+    register = '[{"id":"A-0","count":4,"devmem":65536,"devcore":20,"type":"Ascend910B3","health":true}]'
+    person.cluster.nodes(1, annotations={"hami.io/node-register-Ascend910B3": register})
+    (card,) = person.data("card", "n0")["cards"]
+    assert (card["cores"], card["freeCores"], card["coreUnit"]) == (20, 20, "cores")
+    assert "0/20 cores" in person.says("card", "n0")
+    assert "0/20 cores" in person.says("top", "cards")
 
 
 def test_a_picture() -> None:
