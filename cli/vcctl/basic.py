@@ -12,11 +12,15 @@ from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.commands import one_name
 from volcano_py.cli.vcctl.describe import describe
 from volcano_py.cli.vcctl.flags import LIST, NAMESPACED, ONE, Flags, verb
+from volcano_py.cli.vcctl.names import object_names
 from volcano_py.cli.vcctl.tables import Column, print_objects, say, show
 
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="The object.")]
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="The object.", autocompletion=object_names)]
 NameOption = Annotated[
-    str | None, typer.Option("-N", "--name", metavar="NAME", help="The same, as vcctl has it.")
+    str | None,
+    typer.Option(
+        "-N", "--name", metavar="NAME", help="The same, as vcctl has it.", autocompletion=object_names
+    ),
 ]
 NAMESPACE: Column = Column("Namespace", lambda item: item["metadata"].get("namespace", ""))
 

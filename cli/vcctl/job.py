@@ -21,6 +21,7 @@ from volcano_py.cli.vcctl.basic import (
 from volcano_py.cli.vcctl.cluster import Cluster, CommandError, Document, run
 from volcano_py.cli.vcctl.commands import one_name, order
 from volcano_py.cli.vcctl.flags import NAMESPACED, Flags, verb
+from volcano_py.cli.vcctl.names import queue_names
 from volcano_py.cli.vcctl.queue_orders import amounts, queue_of
 from volcano_py.cli.vcctl.submitting import submit
 from volcano_py.cli.vcctl.tables import Column, age, say, show
@@ -70,7 +71,9 @@ delete_verb(app, JOB)
 @verb(app, "list", "output", "watch", *NAMESPACED, also=("ls",))
 def list_jobs(
     flags: Flags,
-    queue: Annotated[str | None, typer.Option("-q", "--queue", help="Only jobs of this queue.")] = None,
+    queue: Annotated[
+        str | None, typer.Option("-q", "--queue", help="Only jobs of this queue.", autocompletion=queue_names)
+    ] = None,
     scheduler: Annotated[
         str | None, typer.Option("-S", "--scheduler", help="Only jobs of this scheduler.")
     ] = None,
@@ -121,7 +124,9 @@ def run_job(
     ),
     limits: Annotated[str, typer.Option("-L", "--limits", help="What each pod may use at most.")] = "",
     scheduler: Annotated[str, typer.Option("-S", "--scheduler", help="Who places its pods.")] = SCHEDULER,
-    queue: Annotated[str, typer.Option("-q", "--queue", help="Queue it waits in.")] = "default",
+    queue: Annotated[
+        str, typer.Option("-q", "--queue", help="Queue it waits in.", autocompletion=queue_names)
+    ] = "default",
     command: Annotated[
         list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="What the container runs.")
     ] = None,

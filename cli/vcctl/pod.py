@@ -10,6 +10,7 @@ from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.basic import Noun, columns_of, describe_verb, get_verb, in_order
 from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.flags import LIST, NAMESPACED, Flags, verb
+from volcano_py.cli.vcctl.names import queue_names
 from volcano_py.cli.vcctl.queue_orders import queue_of
 from volcano_py.cli.vcctl.tables import Column, age, show
 from volcano_py.crds.annotations import GROUP, GROUP_QUEUE, JOB_QUEUE
@@ -73,7 +74,9 @@ describe_verb(app, POD)
 @verb(app, "list", *LIST, *NAMESPACED, also=("ls",))
 def list_pods(
     flags: Flags,
-    queue: Annotated[str | None, typer.Option("-q", "--queue", help="Only pods of this queue.")] = None,
+    queue: Annotated[
+        str | None, typer.Option("-q", "--queue", help="Only pods of this queue.", autocompletion=queue_names)
+    ] = None,
     job: Annotated[str | None, typer.Option("-j", "--job", help="Only pods of this job.")] = None,
 ) -> None:
     """List pods by namespace and name.

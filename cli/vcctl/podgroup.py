@@ -21,6 +21,7 @@ from volcano_py.cli.vcctl.basic import (
 from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.commands import one_name
 from volcano_py.cli.vcctl.flags import LIST, NAMESPACED, Flags, verb
+from volcano_py.cli.vcctl.names import queue_names
 from volcano_py.cli.vcctl.pod import status
 from volcano_py.cli.vcctl.queue_orders import queue_of
 from volcano_py.cli.vcctl.tables import Column, age, show
@@ -74,7 +75,10 @@ delete_verb(app, GROUP)
 @verb(app, "list", *LIST, *NAMESPACED, also=("ls",))
 def list_groups(
     flags: Flags,
-    queue: Annotated[str | None, typer.Option("-q", "--queue", help="Only those of this queue.")] = None,
+    queue: Annotated[
+        str | None,
+        typer.Option("-q", "--queue", help="Only those of this queue.", autocompletion=queue_names),
+    ] = None,
 ) -> None:
     """List PodGroups.
 
@@ -97,7 +101,10 @@ def list_groups(
 def move_group(
     flags: Flags,
     queue: Annotated[
-        str, typer.Option("-q", "--queue", "--to", metavar="QUEUE", help="Where it shall wait.")
+        str,
+        typer.Option(
+            "-q", "--queue", "--to", metavar="QUEUE", help="Where it shall wait.", autocompletion=queue_names
+        ),
     ],
     name: Name = None,
     named: NameOption = None,

@@ -14,6 +14,7 @@ from volcano_py.cli.vcctl.cluster import Cluster, Document, run
 from volcano_py.cli.vcctl.commands import one_name
 from volcano_py.cli.vcctl.describe import describe
 from volcano_py.cli.vcctl.flags import LIST, ONE, Flags, verb
+from volcano_py.cli.vcctl.names import queue_names
 from volcano_py.cli.vcctl.tables import Column, age, print_objects, say, show
 
 app = typer.Typer(cls=NearMissGroup, no_args_is_help=True, help="Queues: who is owed what.")
@@ -23,9 +24,12 @@ lend = typer.Typer(
 app.add_typer(lend, name="lend")
 
 PHASES: Final = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="The queue.")]
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="The queue.", autocompletion=queue_names)]
 NameOption = Annotated[
-    str | None, typer.Option("-n", "--name", metavar="NAME", help="The same, as vcctl has it.")
+    str | None,
+    typer.Option(
+        "-n", "--name", metavar="NAME", help="The same, as vcctl has it.", autocompletion=queue_names
+    ),
 ]
 
 
@@ -152,7 +156,9 @@ def create_queue(
     state: Annotated[
         Literal["Open", "Closed"], typer.Option("-S", "--state", help="Whether it takes jobs.")
     ] = "Open",
-    parent: Annotated[str | None, typer.Option("--parent", help="Queue above it.")] = None,
+    parent: Annotated[
+        str | None, typer.Option("--parent", help="Queue above it.", autocompletion=queue_names)
+    ] = None,
     least: Annotated[
         list[str] | None, typer.Option("--min", metavar="RESOURCE=AMOUNT", help="Held for it; repeatable.")
     ] = None,

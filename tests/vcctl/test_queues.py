@@ -160,6 +160,26 @@ def test_flags_say_which_server(person: Person, tmp_path: Path) -> None:
     assert "--context no-such can't be used: it has no such context; there are " in told
 
 
+def test_the_shell_completes_names_of_objects(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("research", "rest", "top"):
+        person.says("queue", "create", name)
+    person.cluster.create(objects.group(person.space, "train", 1, "rest"))
+    monkeypatch.setenv("_VCCTL_PY_COMPLETE", "complete_bash")
+    for typed, offered in (
+        ("queue get res", ["research", "rest"]),
+        (f"-n {person.space} explain pg ", ["train"]),
+        (f"podgroup move train -n {person.space} --to t", ["top"]),
+    ):
+        monkeypatch.setenv("COMP_WORDS", f"vcctl-py {typed}")
+        monkeypatch.setenv("COMP_CWORD", str(len(f"vcctl-py {typed}x".split()) - 1))
+        found = subprocess.run(
+            [PROGRAM], env=person.environment(), capture_output=True, text=True, timeout=60, check=False
+        )
+        assert found.stdout.split() == offered, typed
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    assert subprocess.run([PROGRAM], capture_output=True, timeout=60, check=False).stderr == b""
+
+
 def test_kubectl_finds_the_plugin(person: Person) -> None:
     path = f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"
     words = [str(programs.need("kubectl")), "volcano-py", "queue", "get", "default", "-o", "name"]

@@ -16,6 +16,7 @@ from volcano_py.cli.vcctl.explain.queues import queue_story
 from volcano_py.cli.vcctl.explain.story import Story, tell
 from volcano_py.cli.vcctl.flags import ONE, Flags, verb
 from volcano_py.cli.vcctl.live_config import SchedulerConf
+from volcano_py.cli.vcctl.names import object_names
 from volcano_py.cli.vcctl.snapshot import Snapshot, outlook, snapshot
 from volcano_py.cli.vcctl.tables import print_data
 from volcano_py.scheduler.engine import Engine
@@ -41,7 +42,7 @@ class _Kinds(NearMissGroup):
 app = typer.Typer(
     cls=_Kinds, no_args_is_help=True, help="Why a pod, PodGroup or queue is as it is, in numbers."
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The object.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The object.", autocompletion=object_names)]
 DEFAULT: Final = "default-scheduler"
 NoEstimate = Annotated[bool, typer.Option("--no-estimate", help="Don't work out when it may start.")]
 
