@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from enum import StrEnum
 from typing import Annotated, Final, NoReturn
@@ -40,6 +41,12 @@ def address(option: str, text: str) -> Address | None:
         return parse_address(text)
     except AddressError as error:
         fail(f"{option}: {error}")
+
+
+def failed(error: Exception, *options: str) -> NoReturn:
+    """End the command over *error*; where an address is taken, *options* are what names another."""
+    taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+    fail(f"{error}; name another by {' or '.join(options)}, 0 for none" if taken else str(error))
 
 
 def fail(message: str) -> NoReturn:

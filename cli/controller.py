@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
+from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, failed
 from volcano_py.client.api import AccessError
 from volcano_py.controllers.keys import DEFAULT_QUEUE
 from volcano_py.controllers.operator import Operator
@@ -74,7 +74,7 @@ def controller(
     try:
         asyncio.run(_run(options))
     except (AccessError, OSError) as error:
-        fail(str(error))
+        failed(error, "--listen-address")
 
 
 async def _run(options: Options) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail
+from volcano_py.cli.component import Format, Level, LogFormat, LogLevel, address, fail, failed
 from volcano_py.cli.option_groups import grouped
 from volcano_py.client.access import AccessError
 from volcano_py.crds.arguments import ConfigError
@@ -178,7 +178,7 @@ def scheduler(
     except ConfigError as error:
         fail("--scheduler-conf: " + "\n  ".join(error.messages))
     except (AccessError, OSError) as error:
-        fail(str(error))
+        failed(error, "--listen-address", "--healthz-address")
 
 
 _GO_UNITS: Final = re.compile(r"[0-9.]+")

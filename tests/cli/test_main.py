@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,19 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("component", ["scheduler", "controller"])
+def test_an_address_that_is_taken_is_told_with_the_option(component: str, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        options = ["--kubeconfig", str(config), "--listen-address", f"127.0.0.1:{taken.getsockname()[1]}"]
+        command = [sys.executable, "-m", "volcano_py.cli.main", component, *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "address already in use; name another by --listen-address" in done.stderr
