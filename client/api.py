@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -23,6 +22,7 @@ import msgspec
 from volcano_py.client.access import Access, AccessError
 from volcano_py.client.errors import ApiError, Unreachable, api_error
 from volcano_py.client.resources import RESOURCES, Resource
+from volcano_py.client.rests import Rest
 
 __all__ = [
     "MERGE",
@@ -49,7 +49,6 @@ _PATCH_TYPES: Final[Mapping[str, str]] = {
     "apply": "application/apply-patch+yaml",
 }
 _CONNECT_S: Final = 10.0
-_GATHERED: Final = 1 << 20
 _RETRIED: Final = frozenset({429, 500, 502, 503, 504})
 # Waits between tries: up to the first at first, doubling up to the second; what a server asks for is honoured
 # up to the third.
@@ -212,26 +211,27 @@ class Api:
         query: Mapping[str, str],
         *,
         idle_timeout_s: float | None,
-        rest_s: Callable[[], float] = lambda: 0.0,
+        rest: Rest | None = None,
     ) -> AsyncGenerator[list[bytes], None]:
         """As :meth:`lines`, but all lines that came together at once, which is cheaper.
 
-        The first of them holds no line: the server has taken on the watch. For *rest_s* after each batch
+        The first of them holds no line: the server has taken on the watch. For a *rest* after each batch
         nothing is read: what comes meanwhile is decrypted and handed over together.
         """
         limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
-        rest = b""
+        part = b""
         async with AsyncExitStack() as stack:
             answer = await self._begun(stack, path, query, limits, idle_timeout_s)
             silence = stack.enter_context(_Silence(answer, path, idle_timeout_s))
             yield []
             async for chunk in answer.content.iter_any():
                 silence.heard()
-                *whole, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+                *whole, part = (part + chunk).split(b"\n") if part else chunk.split(b"\n")
                 if whole:
                     yield whole
-                    await _rest(answer, rest_s())
-        if rest:
+                    if rest is not None:
+                        await rest.take(answer)
+        if part:
             raise Unreachable(f"{self.server}: the watch of {path} was cut within a line")
 
     async def _begun(
@@ -334,21 +334,6 @@ class _Silence:
             _hang_up(self._answer)
         elif math.isfinite(left):
             self._timer = self._loop.call_later(left, self._look)
-
-
-async def _rest(answer: aiohttp.ClientResponse, seconds: float) -> None:
-    """For *seconds*, let what comes of *answer* gather in the socket instead of waking us for each piece."""
-    connection = answer.connection
-    transport = None if connection is None else connection.transport
-    if seconds <= 0 or transport is None or transport.is_closing():
-        return
-    line = transport.get_extra_info("socket")
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _GATHERED)  # the system bounds it by its buffer
-    try:
-        await asyncio.sleep(seconds)
-    finally:
-        if not transport.is_closing():
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
 
 
 def retry_wait_s(attempt: int, error: Exception | None = None) -> float:

@@ -13,6 +13,7 @@ from typing import Final
 
 from volcano_py.client.api import Api
 from volcano_py.client.resources import RESOURCES
+from volcano_py.scheduler.cluster.bell import Bell
 from volcano_py.scheduler.cluster.reflector import Change, KindStats, Pace, Reflector
 from volcano_py.scheduler.cluster.wire import Reader
 
@@ -63,6 +64,7 @@ class Feed:
 
     Attributes:
         changed: set while there is something to take.
+        rang: since the last ``rest`` a pod without a node came, or nobody listens for them any more.
         stats: for metrics and health.
     """
 
@@ -88,6 +90,8 @@ class Feed:
         """
         self._api, self._pace, self._readers = api, pace or Pace(page=page), readers
         self.changed = asyncio.Event()
+        self.rang = False
+        self._bell = Bell(api, self._ring)
         self._unread = {kind: _Unread() for kind in kinds}
         self._reflectors = [self._reflector(kind, select.get(kind)) for kind in self._unread]
         self.stats = FeedStats({one.resource.kind: one.stats for one in self._reflectors})
@@ -99,6 +103,7 @@ class Feed:
         async with asyncio.TaskGroup() as self._group:
             for one in self._reflectors:
                 self._start(one)
+            self._group.create_task(self._bell.run(), name="listen for new pods")
 
     def follow(self, kind: str, select: Mapping[str, str]) -> Reflector:
         """Follow further objects of *kind*, which ``stats`` is about from now on; ``leave`` ends it."""
@@ -147,13 +152,25 @@ class Feed:
         for one in self._reflectors:
             await one.listed.wait()
 
-    def rest(self, seconds: float) -> None:
+    @property
+    def listens(self) -> bool:
+        """Whether a new pod ends a rest."""
+        return self._bell.is_up
+
+    def rest(self, seconds: float, *, listen: bool = False) -> None:
         """From now on, let events of each kind gather for so long; 0 for not at all.
 
-        Each event that comes alone costs several times its decoding.
+        Each event that comes alone costs several times its decoding. *listen*: rests are to end when a pod
+        without a node comes; they do from the moment on at which it ``listens``.
         """
+        self.rang = False
         for one in self._reflectors:
-            one.rest_s = seconds
+            one.rest.seconds = seconds
+        pods = next((one for one in self._reflectors if one.resource.kind == "Pod"), None)
+        if listen and pods is not None and pods.version:
+            self._bell.listen(pods.version)
+        else:
+            self._bell.hush()
 
     def take(self) -> list[Change]:
         """Everything unread, kind by kind in the order of the kinds, within a kind by first arrival.
@@ -166,6 +183,10 @@ class Feed:
         self.stats.merged = sum(unread.merged for unread in self._unread.values())
         self.changed.clear()
         return changes
+
+    def _ring(self) -> None:
+        self.rest(0.0)
+        self.rang = True
 
     def _told(self) -> None:
         if any(self._unread.values()):

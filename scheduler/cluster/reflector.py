@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from volcano_py.client.api import Api, retry_wait_s
 from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.client.resources import Resource
+from volcano_py.client.rests import Rest
 from volcano_py.scheduler.cluster.wire import Event, Garbage, Reader, Seen
 from volcano_py.scheduler.model.kube.errors import Problem
 
@@ -141,7 +142,7 @@ class Reflector:
         """*reader*: reads something else than the model's objects; *select*: label or field selectors."""
         self.resource = resource
         self.stats = KindStats()
-        self.rest_s = 0.0
+        self.rest = Rest()
         self.listed = asyncio.Event()
         self._api = api
         self._reader = reader or Reader(resource)
@@ -153,6 +154,11 @@ class Reflector:
         self._version = ""
         self._failures = 0
         self._absent_since: float | None = None
+
+    @property
+    def version(self) -> str:
+        """What was told is as it was at this version; "" while that is not known."""
+        return self._version
 
     async def run(self) -> None:
         """Follow the kind until cancelled."""
@@ -244,7 +250,7 @@ class Reflector:
             self.resource.path(),
             self._watch_query(),
             idle_timeout_s=self._pace.silence_s,
-            rest_s=lambda: self.rest_s,
+            rest=self.rest,
         )
         try:
             async with aclosing(lines) as batches:

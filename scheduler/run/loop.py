@@ -220,9 +220,15 @@ class Loop:
             self._writer.forget(kind, key)
         self._submit(turn)
         if changes:
-            self._pace.took(mattered=turn.mattered)
-            self._feed.rest(self._pace.feed_rest_s)
+            self._rest(len(changes), turn)
         self._after_cycle(turn)
+
+    def _rest(self, changes: int, turn: Turn) -> None:
+        """Let the feed rest as long as what came last allows."""
+        feed, pace = self._feed, self._pace
+        mattered = turn.mattered or feed.rang
+        pace.took(changes, time.monotonic(), mattered=mattered, waits=turn.waits, listens=feed.listens)
+        feed.rest(pace.feed_rest_s, listen=pace.is_calm)
 
     def _submit(self, turn: Turn) -> None:
         """Give the orders on; while a failed bind waits for the cycle that answers it, they wait too.

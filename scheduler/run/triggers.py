@@ -94,8 +94,8 @@ class Triggers:
         if engine is not self._engine:
             return Due(now, True, "first")
         foreign = has_foreign_policies(engine)
-        waits = foreign or someone_waits(state)
-        if waits and (self._given_up or versions(state, foreign=foreign) != self._seen):
+        someone = waits(engine)
+        if someone and (self._given_up or versions(state, foreign=foreign) != self._seen):
             return Due(now, True, "change")
         self._cycled_at = min(self._cycled_at, now)  # the clock may have been set back
         next_period = self._cycled_at + self._period_s
@@ -103,7 +103,7 @@ class Triggers:
             return Due(next_period, False, "report")
         if foreign:
             return Due(next_period, False, "policy")
-        return self._by_time(engine, waits=waits)
+        return self._by_time(engine, waits=someone)
 
     def _is_new(self, decision: Decision) -> bool:
         """Whether *decision* is more than a promise that stood before: victims may take long to leave."""
@@ -138,9 +138,10 @@ def versions(state: ClusterState, *, foreign: bool) -> Versions:
     )
 
 
-def someone_waits(state: ClusterState) -> bool:
-    """Whether there is anybody whom a cycle could decide about."""
-    return bool(state.jobs.with_pending or state.jobs.gate_waiting or state.tasks.nominated)
+def waits(engine: Engine) -> bool:
+    """Whether there is anybody whom a cycle could decide about; policies of others may find somebody."""
+    jobs, tasks = engine.state.jobs, engine.state.tasks
+    return bool(jobs.with_pending or jobs.gate_waiting or tasks.nominated) or has_foreign_policies(engine)
 
 
 def comes_of_age(state: ClusterState, since: float) -> float:
@@ -175,17 +176,24 @@ class Pace:
     Attributes:
         gather_s: seconds in which changes gather before they are taken.
         feed_rest_s: seconds that the feed may rest between two events: more while nothing matters.
+        is_calm: for a while nothing has mattered, and nobody waits: only a new pod can.
     """
 
     REST: Final = 4.0
     """Seconds of rest for each second of processor time that the last cycle took."""
     LONGEST_REST_S: Final = 0.07
     """Bound of what a change waits behind others that did not matter; a tenth of a second is promised."""
+    CALM_REST_S: Final = 0.5
+    """The same where new pods are heard of beforehand. Waking up costs as much as 20 changes."""
+    CALM_AFTER_S: Final = 2.0
+    """Listening for new pods is worth a request after so long."""
+    MANY: Final = 64
+    """Changes that may gather in a calm; more would stay with the server for too long."""
 
     def __init__(self, *, gather_s: float, longest_s: float) -> None:
-        self.gather_s, self.feed_rest_s = gather_s, 0.0
+        self.gather_s, self.feed_rest_s, self.is_calm = gather_s, 0.0, False
         self._longest_s = longest_s
-        self._rest_until = -math.inf
+        self._rest_until = self._stirred = -math.inf
 
     def worked(self, seconds: float, ended: float) -> None:
         """A cycle took *seconds* of processor time and ended at *ended* (monotonic seconds)."""
@@ -195,7 +203,20 @@ class Pace:
         """Seconds until the next cycle may begin."""
         return max(0.0, self._rest_until - now)
 
-    def took(self, *, mattered: bool) -> None:
-        """Changes were taken: while nothing matters, they may gather for longer."""
+    def took(self, changes: int, now: float, *, mattered: bool, waits: bool, listens: bool) -> None:
+        """Changes were taken: while nothing matters, they may gather for longer.
+
+        Args:
+            changes: how many.
+            now: monotonic seconds.
+            mattered: they moved something.
+            waits: there is somebody whom a change may help.
+            listens: a new pod ends the feed's rest.
+        """
+        if mattered or waits:
+            self._stirred = now
+        self.is_calm = now - self._stirred >= self.CALM_AFTER_S
+        long = self.is_calm and listens and changes <= self.MANY
         longer_s = max(2 * self.feed_rest_s, self.gather_s)
-        self.feed_rest_s = 0.0 if mattered else min(longer_s, self.LONGEST_REST_S)
+        longest_s = self.CALM_REST_S if long else self.LONGEST_REST_S
+        self.feed_rest_s = 0.0 if mattered else min(longer_s, longest_s)

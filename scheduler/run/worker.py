@@ -39,7 +39,7 @@ from volcano_py.scheduler.run.records import (
     settled_of,
 )
 from volcano_py.scheduler.run.reload import Configured as Configuration
-from volcano_py.scheduler.run.triggers import Due, Triggers, Versions, has_foreign_policies, versions
+from volcano_py.scheduler.run.triggers import Due, Triggers, Versions, has_foreign_policies, versions, waits
 from volcano_py.scheduler.run.ungrouped import Ungrouped
 
 _log = structlog.get_logger("cycle")
@@ -78,6 +78,7 @@ class Turn:
         cycle_s: processor seconds that a cycle took; None where none ran.
         fault: it was broken off.
         mattered: the changes moved something.
+        waits: there may be somebody whom a change helps.
     """
 
     orders: list[Order]
@@ -86,6 +87,7 @@ class Turn:
     cycle_s: float | None = None
     fault: bool = False
     mattered: bool = False
+    waits: bool = True
 
 
 class Worker:
@@ -215,7 +217,7 @@ class Worker:
         gone = _gone(given.changes)
         due = self._triggers.due(engine, given.now)
         if not (given.may_cycle and (due.now or due.at <= given.now)):
-            return Turn(orders, gone, due, mattered=mattered)
+            return Turn(orders, gone, due, mattered=mattered, waits=waits(engine))
         self.cycles += 1
         self._metrics.cycles.labels(due.why).inc()
         began, cpu = time.perf_counter(), time.thread_time()

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.client_proto import ResponseHandler
 
 from volcano_py.client.api import Api
+from volcano_py.client.rests import Rest
 
 LINES = 24
 
@@ -26,8 +27,8 @@ async def drip(request: web.Request) -> web.StreamResponse:
     return answer
 
 
-async def watched(folder: Path, rest_s: float) -> list[list[bytes]]:
-    """The batches in which the lines come."""
+async def watched(folder: Path, rest: Rest, *, shorten: bool = False) -> list[list[bytes]]:
+    """The batches in which the lines come; *shorten*: after the first one there is to be no rest."""
     app = web.Application()
     app.router.add_get("/watch", drip)
     runner = web.AppRunner(app)
@@ -38,9 +39,14 @@ async def watched(folder: Path, rest_s: float) -> list[list[bytes]]:
     kubeconfig.write_text(yaml.safe_dump(config(f"http://127.0.0.1:{port}")))
     try:
         async with await Api.connect(str(kubeconfig)) as api:
-            lines = api.line_batches("/watch", {}, idle_timeout_s=10, rest_s=lambda: rest_s)
+            lines = api.line_batches("/watch", {}, idle_timeout_s=60, rest=rest)
             async with aclosing(lines) as batches:
-                return [batch async for batch in batches if batch]
+                found = []
+                async for batch in batches:
+                    found += [batch] if batch else []
+                    if shorten and len(found) == 1:
+                        asyncio.get_running_loop().call_soon(setattr, rest, "seconds", 0.0)
+                return found
     finally:
         await runner.cleanup()
 
@@ -68,8 +74,17 @@ def test_every_line_comes_once_and_in_order(
         receive(self, data)
 
     monkeypatch.setattr(ResponseHandler, "data_received", counted)
-    batches = asyncio.run(watched(tmp_path, rest_s))
+    batches = asyncio.run(watched(tmp_path, Rest(rest_s)))
     assert [line for batch in batches for line in batch] == [b"%d" % number for number in range(LINES)]
     if rest_s:
         assert len(batches) < LINES / 2
         assert len(woken) < LINES / 2
+
+
+def test_a_rest_that_is_shortened_ends_at_once(tmp_path: Path) -> None:
+    async def read() -> list[list[bytes]]:
+        async with asyncio.timeout(60):
+            return await watched(tmp_path, Rest(3600.0), shorten=True)
+
+    batches = asyncio.run(read())
+    assert [line for batch in batches for line in batch] == [b"%d" % number for number in range(LINES)]

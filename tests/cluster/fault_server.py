@@ -280,14 +280,14 @@ class FaultServer:
         quiet = isinstance(fault, Silence)
         if self.bookmark and not quiet:
             meta = {"resourceVersion": str(at), "creationTimestamp": None}
-            yield json.dumps({"type": "BOOKMARK", "object": {"metadata": meta}}).encode() + b"\n"
+            yield line_of("BOOKMARK", {"metadata": meta})
         while epoch == self._epoch and asyncio.get_running_loop().time() < until:
             wake = self._wake
             for version, where, kind, doc in list(self._log):
                 if version > at and not quiet:
                     at = version
                     if where == path:
-                        yield json.dumps({"type": kind, "object": doc}).encode() + b"\n"
+                        yield line_of(kind, doc)
             if epoch != self._epoch or wake is not self._wake:
                 continue
             try:
@@ -311,6 +311,11 @@ def key_of(doc: Doc) -> str:
     """``namespace/name``, or the name."""
     meta = doc["metadata"]
     return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
+
+
+def line_of(kind: str, doc: Doc) -> bytes:
+    """An event as kube-apiserver writes it."""
+    return json.dumps({"type": kind, "object": doc}, separators=(",", ":")).encode() + b"\n"
 
 
 def refusal(fault: Refusal) -> web.Response:

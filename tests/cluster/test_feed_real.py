@@ -206,3 +206,18 @@ def test_a_watch_that_the_server_ends_in_time_costs_no_list(server: Server) -> N
             assert (stats.lists, stats.drops) == (1, 0)
 
     asyncio.run(body())
+
+
+def test_a_new_pod_is_heard_of_while_the_feed_rests(server: Server) -> None:
+    async def body() -> None:
+        async with following(server, "Pod") as view:
+            await put(view.api, "ServiceAccount", {"metadata": {"name": "default", "namespace": "default"}})
+            view.feed.rest(3600.0, listen=True)
+            await until(lambda: view.feed.listens, "it listens")
+            spec = {"containers": [{"name": "c", "image": "i"}]}
+            for name in ("first", "second"):  # the first may be what is read before the rest
+                await put(view.api, "Pod", {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+            await view.agrees("Pod")
+            assert view.feed.rang
+
+    asyncio.run(body())

@@ -31,7 +31,7 @@ from volcano_py.scheduler.run.loop import Loop, Pacing
 from volcano_py.scheduler.run.metrics import Metrics
 from volcano_py.scheduler.run.owner import Owner
 from volcano_py.scheduler.run.reload import read_config
-from volcano_py.scheduler.run.triggers import RETRY_S, Triggers
+from volcano_py.scheduler.run.triggers import RETRY_S, Pace, Triggers
 from volcano_py.scheduler.run.worker import Worker
 
 CONFIG = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
@@ -88,6 +88,7 @@ class Told(Feed):
     def __init__(self, api: Api) -> None:
         super().__init__(api, ())
         self.news: list[Change] = []
+        self.rests: list[bool] = []
 
     def tell(self, *changes: Change) -> None:
         self.news.extend(changes)
@@ -97,6 +98,10 @@ class Told(Feed):
         news, self.news = self.news, []
         self.changed.clear()
         return news
+
+    def rest(self, seconds: float, *, listen: bool = False) -> None:
+        self.rests.append(listen)
+        super().rest(seconds, listen=listen)
 
 
 def test_a_bind_that_fails_after_its_pod_went_holds_nothing_up(
@@ -216,3 +221,21 @@ def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) 
 
     run(tmp_path, server, work)
     assert server.objects[path]["status"] == {}
+
+
+def test_who_waits_is_not_kept_waiting_by_a_calm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The feed rests for long, and listens for new pods, only where no other change can help anybody."""
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    monkeypatch.setattr(Pace, "CALM_AFTER_S", 1e-9)
+    there, waiting = change_of(node("n0")), [change_of(group("g")), change_of(pod("w", "g", "99"))]
+
+    async def live() -> list[bool]:
+        async with PodServer().api(tmp_path) as api:
+            feed, writer = Told(api), Writer(api)
+            async with turning(feed, writer):
+                for number, told in enumerate(([there], [there], waiting, [there]), 1):
+                    feed.tell(*told)
+                    await until(lambda number=number: len(feed.rests) == number)
+            return feed.rests
+
+    assert asyncio.run(live()) == [False, True, False, False]

@@ -204,10 +204,33 @@ def test_the_feed_rests_longer_while_nothing_matters_and_not_at_all_when_somethi
     pace = Pace(gather_s=0.004, longest_s=1.0)
     assert pace.feed_rest_s == 0.0
     rests = []
-    for _ in range(10):
-        pace.took(mattered=False)
+    for now in range(10):
+        pace.took(1, now, mattered=False, waits=True, listens=True)
         rests.append(pace.feed_rest_s)
     assert rests == sorted(rests)
     assert rests[-1] == Pace.LONGEST_REST_S
-    pace.took(mattered=True)
+    pace.took(1, 10.0, mattered=True, waits=True, listens=True)
     assert pace.feed_rest_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "waits", "listens", "longest_s"),
+    [
+        (1, False, True, Pace.CALM_REST_S),
+        (1, False, False, Pace.LONGEST_REST_S),
+        (1, True, True, Pace.LONGEST_REST_S),
+        (Pace.MANY + 1, False, True, Pace.LONGEST_REST_S),
+    ],
+    ids=["calm", "new pods would not be heard of", "somebody waits", "much comes"],
+)
+def test_in_a_calm_the_feed_rests_for_long(
+    changes: int, waits: bool, listens: bool, longest_s: float
+) -> None:
+    pace = Pace(gather_s=0.004, longest_s=1.0)
+    pace.took(1, 0.0, mattered=True, waits=False, listens=listens)
+    for tenth in range(1, 100):
+        pace.took(changes, tenth / 10, mattered=False, waits=waits, listens=listens)
+        if tenth / 10 < Pace.CALM_AFTER_S:
+            assert (pace.is_calm, pace.feed_rest_s <= Pace.LONGEST_REST_S) == (False, True)
+    assert pace.is_calm == (not waits)
+    assert pace.feed_rest_s == longest_s
