@@ -142,10 +142,11 @@ def test_work_that_may_not_be_interrupted_is_told_how_it_could_borrow() -> None:
 
 def test_a_pod_of_another_scheduler_is_told_as_such() -> None:
     snapshot, ahead = seen(node("n1"), pod("a", "", schedulerName="other"))
-    assert (
-        pod_story(snapshot, ahead, "ml/a", "other").verdict
-        == "belongs to scheduler other, not to ours (volcano-py, volcano)"
-    )
+    story = pod_story(snapshot, ahead, "ml/a", "other")
+    assert story.verdict == "belongs to scheduler other, not to ours (volcano-py, volcano)"
+    assert story.changes == ["spec.schedulerName volcano-py in what makes it, if it is to be ours"]
+    snapshot, ahead = seen(node("n1"), pod("a", "", on="n1", schedulerName="other"))
+    assert pod_story(snapshot, ahead, "ml/a", "other").changes == []
 
 
 def test_a_plain_pod_that_no_controller_has_seen_is_told_what_it_lacks() -> None:

@@ -32,6 +32,10 @@ def pod_story(seen: Snapshot, ahead: Outlook, pod: str, scheduler: str) -> Story
     refusal = waiting_reason(seen.engine, ahead.result, pod)
     if scheduler not in SCHEDULER_NAMES:
         story.verdict = f"belongs to scheduler {scheduler}, not to ours ({', '.join(SCHEDULER_NAMES)})"
+        if task == NOWHERE:
+            story.changes.append(
+                f"spec.schedulerName {SCHEDULER_NAMES[0]} in what makes it, if it is to be ours"
+            )
         return story
     if task == NOWHERE:
         story.verdict = "its object can't be read"
