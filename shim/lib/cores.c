@@ -203,18 +203,19 @@ static uint64_t remaining(int card, uint64_t now) {
 	}
 	const int64_t tokens = atomic_load(&slice_card(card)->tokens);
 	const uint32_t cores = cores_limit(card);
-	return tokens > 0 || cores == 0 ? 0 : (uint64_t)-tokens / cores * 100 + PAUSE_LEAST_NS;
+	return tokens > 0 || cores == 0 ? 0 : -(uint64_t)tokens / cores * 100 + PAUSE_LEAST_NS;
 }
 
 /* Takes what may be owed still; how much that was. What is taken can be given back to the last ns. */
 static uint64_t take_tokens(struct region_card *card, uint64_t ns) {
 	int64_t now = atomic_load(&card->tokens);
-	int64_t taken;
+	uint64_t taken;
 	do {
-		const int64_t most = now > MOST_OWED_NS ? now - MOST_OWED_NS : 0;
-		taken = (int64_t)ns < most ? (int64_t)ns : most;
-	} while (!atomic_compare_exchange_weak(&card->tokens, &now, now - taken));
-	return (uint64_t)taken;
+		const uint64_t most =
+			now > MOST_OWED_NS ? (uint64_t)now - (uint64_t)MOST_OWED_NS : 0;
+		taken = ns < most ? ns : most;
+	} while (!atomic_compare_exchange_weak(&card->tokens, &now, now - (int64_t)taken));
+	return taken;
 }
 
 static void pay(struct region_card *card, uint64_t blocks) {
@@ -252,7 +253,7 @@ static void look_back(struct patience *patience, int card, uint64_t now) {
 /* The time in which a card that is busy all the time comes to owe so much. */
 static uint64_t owing_ns(int card, int64_t tokens) {
 	const uint32_t cores = cores_limit(card);
-	return tokens < 0 && cores < 100 ? (uint64_t)-tokens / (100 - cores) * 100 : 0;
+	return tokens < 0 && cores < 100 ? -(uint64_t)tokens / (100 - cores) * 100 : 0;
 }
 
 /* Whether waiting makes nothing better: a kernel that runs all the time may itself wait for this
@@ -270,7 +271,8 @@ static bool is_starved(struct patience *patience, int card, uint64_t now) {
 	const uint64_t known = clock_this_boot(last, now);
 	const uint64_t since = known > patience->since ? known : patience->since;
 	const uint64_t most = owing_ns(card, tokens) / 4 * 3;
-	return now > since + (most > STARVED_NS ? most : STARVED_NS) && atomic_compare_exchange_strong(went, &last, now);
+	return now > since + (most > STARVED_NS ? most : STARVED_NS) &&
+	       atomic_compare_exchange_strong(went, &last, now);
 }
 
 uint64_t cores_wait(int card, uint64_t blocks) {

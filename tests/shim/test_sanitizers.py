@@ -3,8 +3,10 @@
 Each library with the sanitizers is built once, in some ten seconds of CPU.
 """
 
+import ctypes
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,23 @@ OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=66",
     "TSAN_OPTIONS": "halt_on_error=1:exitcode=66:die_after_fork=0",
 }
+
+
+AS_IT_IS, FIXED_ADDRESSES = 0xFFFFFFFF, 0x0040000
+"""What personality(2) is asked and told."""
+
+
+@pytest.fixture(autouse=True)
+def fixed_addresses() -> Iterator[None]:
+    """Programs begin where a kernel without random addresses puts them, if we may ask for it.
+
+    TSan of older compilers finds no room for itself where the kernel draws from 32 bits.
+    """
+    libc = ctypes.CDLL(None)
+    before = libc.personality(ctypes.c_ulong(AS_IT_IS))
+    libc.personality(ctypes.c_ulong(before | FIXED_ADDRESSES))
+    yield
+    libc.personality(ctypes.c_ulong(before))
 
 
 def sanitized_library(sanitize: str) -> Path:
