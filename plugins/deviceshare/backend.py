@@ -169,6 +169,25 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
+class Even:
+    """A card that is cut into parts of one size, as its first tenant needs it, until it is empty again.
+
+    Attributes:
+        sizes: (MiB, percent of the cores) of a part, from the smallest to the whole card.
+    """
+
+    sizes: tuple[tuple[int, int], ...]
+
+    def of(self, memory_mib: int, percent: int) -> tuple[int, int] | None:
+        """The smallest part with *memory_mib* and *percent* of the cores; None: there is none.
+
+        A memory of 0 asks for the whole card.
+        """
+        wanted = memory_mib or self.sizes[-1][0]
+        return next((size for size in self.sizes if size[0] >= wanted and size[1] >= percent), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """One vendor's cards, or one chip of a vendor.
 
@@ -186,6 +205,7 @@ class Backend:
         default_cores, default_mib: of an ask that states none; a memory of 0 is all of a card.
         whole_by_count: a bare count under the first of its names asks for all cores.
         chip: how its cards are cut in hardware.
+        even: into which parts its cards are cut, one size at a time.
         soft_pod, soft_node: annotations by which a pod asks for any amounts of such cards instead, and by
             which a node says that it has them.
         soft_nodes: nodes that say nothing have them.
@@ -213,6 +233,7 @@ class Backend:
     default_mib: int = 0
     whole_by_count: bool = False
     chip: Chip | None = None
+    even: Even | None = None
     soft_pod: str = ""
     soft_node: str = ""
     soft_nodes: bool = False

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import LARGEST_CARD_MIB, CardRequest, ContainerAsk, Selection
-from volcano_py.plugins.deviceshare.backend import Chip, Units
+from volcano_py.plugins.deviceshare.backend import Chip, Even, Units
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.facts import CardFacts
 from volcano_py.plugins.deviceshare.mig import Geometry
@@ -109,8 +109,12 @@ def _nearest(ask: ContainerAsk, blank: Room) -> str:
             parts |= {(option.memory_mib, option.profile) for option in cut.options}
         elif isinstance(cut, Chip):
             parts |= {(part.memory_mib, part.name or "a whole card") for part in (*cut.templates, cut.whole)}
+        elif isinstance(cut, Even):
+            parts |= {
+                (size, "a part" if size != cut.sizes[-1][0] else "a whole card") for size, _ in cut.sizes
+            }
     asked = f"{ask.memory_mib}Mi" if ask.memory_mib else f"{ask.percent}%"
-    if ask.count > 1:
+    if ask.count > 1 and any(isinstance(cut, Chip) for cut in blank.cuts):
         return f"{ask.count} cards are given whole only, asked {asked} of each"
     memory, name = min(parts, key=lambda part: (abs(part[0] - ask.memory_mib), part))
     return f"asked {asked}, the nearest is {name} with {memory}Mi"

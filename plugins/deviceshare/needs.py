@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import WHOLE_PERCENT, ContainerAsk
-from volcano_py.plugins.deviceshare.backend import Chip, Template, Units
+from volcano_py.plugins.deviceshare.backend import Chip, Even, Template, Units
 from volcano_py.plugins.deviceshare.mig import NONE, Geometry
 from volcano_py.scheduler.model.resources import Ints, Mask
 
@@ -109,6 +109,13 @@ def _cut_need(ask: ContainerAsk, room: Room, memory: Ints) -> Need:
             possible[where] = part is not None
             if part is not None:
                 memory[where], cores[where] = part.memory_mib, part.cores
+        elif isinstance(kind, Even):
+            size = kind.of(ask.memory_mib, ask.cores)
+            possible[where] = False
+            if size is not None:
+                memory[where], cores[where] = size
+                held = room.memory_total - room.memory
+                possible |= where & (held == room.tenants * size[0])
         elif isinstance(kind, Units):
             cores[where] = kind.of(ask.cores)
         elif isinstance(kind, Geometry):

@@ -96,6 +96,8 @@ def _spec(
     )
     if backend.chip is not None:
         return _cut_by_chip(spec, backend, soft=soft)
+    if backend.even is not None:
+        return replace(spec, cut=backend.even)
     if backend.core_units:
         return replace(spec, cut=Units(spec.cores), counts_cores=True)
     if report.mode == names.MIG:

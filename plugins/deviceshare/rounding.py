@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from volcano_py.plugins.deviceshare.asks import CardRequest, ContainerAsk
-from volcano_py.plugins.deviceshare.backend import Chip, Template
+from volcano_py.plugins.deviceshare.backend import Chip, Even, Template
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.needs import part_of
 from volcano_py.scheduler.model.cards import CardSpec, Slice
@@ -55,6 +55,9 @@ def told_parts(
             continue
         if isinstance(cut, Chip):
             yield _told(part.container, wanted, cut.held(part.memory_mib))
+        elif isinstance(cut, Even):
+            name = "" if part.memory_mib == cut.sizes[-1][0] else "part"
+            yield _told(part.container, wanted, Template(name, part.memory_mib, part.cores), "a")
         elif part.instance:
             name = part.instance.partition("@")[0]
             yield _told(part.container, wanted, Template(name, part.memory_mib, part.cores), "MIG instance")

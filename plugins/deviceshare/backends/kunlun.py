@@ -1,6 +1,6 @@
 """Kunlunxin: shared cards that the node registers, and whole cards that it only counts.
 
-Of the latter one half is on each NUMA node.
+Shared cards are cut into quarters or halves, one size at a time. Of the others one half is on each NUMA node.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from volcano_py.crds.cards.register import decode_hami
 from volcano_py.plugins.deviceshare.backend import (
     Backend,
     Counted,
+    Even,
     Family,
     Held,
     Register,
@@ -43,6 +44,7 @@ SHARED: Final = Backend(
     registers=(Register("hami.io/node-register-xpu", HAMI, decode_hami),),
     families=hami_family("xpu"),
     wishes=_WISHES,
+    even=Even(((24576, 25), (49152, 50), (98304, 100))),
 )
 WHOLE: Final = Backend(
     vendor="kunlun",
