@@ -111,6 +111,22 @@ int card_here(void) {
 	return card_of_device(device);
 }
 
+int card_of_location(const CUmemLocation *location) {
+	switch (location->type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE:
+		return card_of_device(location->id);
+	case CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN:
+		return card_of_device(location->id & 0xff);
+	default:
+		return CARD_NONE;
+	}
+}
+
+int card_of_memory(int type, const CUmemLocation *location) {
+	const int card = card_of_location(location);
+	return card == CARD_NONE && type == CU_MEM_ALLOCATION_TYPE_MANAGED ? card_here() : card;
+}
+
 uint64_t card_context(void) {
 	CUcontext context = NULL;
 	const fn_cuCtxGetCurrent current = DRIVER(cuCtxGetCurrent);

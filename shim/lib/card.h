@@ -18,6 +18,12 @@ int card_of_device(CUdevice device);
 /* The card of this thread's current context. */
 int card_here(void);
 
+/* The card whose memory a location is; CARD_NONE for memory of the host. */
+int card_of_location(const CUmemLocation *location);
+
+/* Who pays for memory of a type that prefers a location: managed memory without a card, the current one. */
+int card_of_memory(int type, const CUmemLocation *location);
+
 /* The current context as a number, 0 if there is none. Of a green context it is the primary one, which owns
  * what is allocated in it. */
 uint64_t card_context(void);

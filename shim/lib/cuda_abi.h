@@ -108,7 +108,10 @@ enum {
 	CU_MEM_LOCATION_TYPE_DEVICE = 1,
 	CU_MEM_LOCATION_TYPE_HOST = 2,
 	CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
+	CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN = 6, /* id: the device in the low byte, the domain above */
 };
+
+enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_ALLOCATION_TYPE_MANAGED = 2 };
 
 typedef struct {
 	int type;
@@ -148,6 +151,9 @@ enum {
 	CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
 	CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
 	CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+	CU_MEMPOOL_ATTR_ALLOCATION_TYPE = 9,
+	CU_MEMPOOL_ATTR_LOCATION_ID = 11,
+	CU_MEMPOOL_ATTR_LOCATION_TYPE = 12,
 };
 
 enum {
@@ -213,6 +219,32 @@ typedef struct {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
+enum { CU_MEM_OPERATION_TYPE_MAP = 1, CU_MEM_OPERATION_TYPE_UNMAP = 2 };
+
+/* Of parts of a mip tail, `miptail` says which; of others, `level`. */
+enum { CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL = 1 };
+
+typedef struct {
+	int resourceType;
+	uint64_t resource; /* CUarray or CUmipmappedArray */
+	int subresourceType;
+	union {
+		unsigned int level[8];
+		struct {
+			unsigned int layer;
+			unsigned long long offset;
+			unsigned long long size;
+		} miptail;
+	} subresource;
+	int memOperationType;
+	int memHandleType;
+	CUmemGenericAllocationHandle memHandle;
+	unsigned long long offset;
+	unsigned int deviceBitMask;
+	unsigned int flags;
+	unsigned int reserved[2];
+} CUarrayMapInfo;
+
 typedef struct {
 	int type;
 	union {
@@ -253,6 +285,7 @@ enum { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 _Static_assert(sizeof(CUDA_ARRAY_DESCRIPTOR) == 24, "as the driver has it");
 _Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR) == 40, "as the driver has it");
 _Static_assert(sizeof(CUmemAllocationProp) == 32, "as the driver has it");
+_Static_assert(sizeof(CUarrayMapInfo) == 96, "as the driver has it");
 _Static_assert(sizeof(CUmemPoolProps) == 88, "as the driver has it");
 _Static_assert(sizeof(CUDA_MEM_ALLOC_NODE_PARAMS) == 120, "as the driver has it");
 _Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS) == 72, "as the driver has it");

@@ -67,7 +67,9 @@ void *driver_find(enum symbol_id id) {
 }
 
 bool driver_owns(const void *address) {
-	static const char *const names[] = {"libcuda.so", "libnvidia-", "libascendcl", "libruntime.so"};
+	/* Where a driver's function ends in a call of another one, that one returns to us. */
+	static const char *const names[] = {"libcuda.so",    "libnvidia-", "libascendcl",
+					    "libruntime.so", "libvgpu.so", "libvnpu.so"};
 	bool owns = false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		owns |= elf_owner_starts_with(address, names[i]);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "charge.h"
 #include "driver.h"
+#include "objects.h"
 
 #define ROW 512u
 
@@ -139,6 +140,9 @@ CUresult hook_cuArrayDestroy(fn_cuArrayDestroy real, CUarray hArray) {
 	if (known) {
 		charge_drop(&record, result);
 	}
+	if (result == CUDA_SUCCESS) {
+		objects_end_tiles((uint64_t)(uintptr_t)hArray);
+	}
 	return result;
 }
 
@@ -156,6 +160,9 @@ CUresult hook_cuMipmappedArrayDestroy(fn_cuMipmappedArrayDestroy real,
 	const CUresult result = real(hMipmappedArray);
 	if (known) {
 		charge_drop(&record, result);
+	}
+	if (result == CUDA_SUCCESS) {
+		objects_end_tiles((uint64_t)(uintptr_t)hMipmappedArray);
 	}
 	return result;
 }

@@ -209,6 +209,12 @@ CUresult hook_cuCtxSynchronize(fn_cuCtxSynchronize real) {
 	return result;
 }
 
+CUresult hook_cuCtxSynchronize_v2(fn_cuCtxSynchronize_v2 real, CUcontext ctx) {
+	const CUresult result = real(ctx);
+	pools_waited();
+	return result;
+}
+
 CUresult hook_cuStreamSynchronize(fn_cuStreamSynchronize real, CUstream hStream) {
 	const CUresult result = real(hStream);
 	pools_waited();

@@ -7,9 +7,7 @@
 #include "graphs.h"
 
 static int card_of_pool(const CUmemPoolProps *props) {
-	return props->location.type == CU_MEM_LOCATION_TYPE_DEVICE
-		       ? card_of_device(props->location.id)
-		       : CARD_NONE;
+	return card_of_memory(props->allocType, &props->location);
 }
 
 CUresult hook_cuGraphAddMemAllocNode(fn_cuGraphAddMemAllocNode real, CUgraphNode *phGraphNode,

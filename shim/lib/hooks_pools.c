@@ -143,8 +143,7 @@ CUresult hook_cuMemPoolCreate(fn_cuMemPoolCreate real, CUmemoryPool *pool,
 			      const CUmemPoolProps *poolProps) {
 	const CUresult result = real(pool, poolProps);
 	if (result == CUDA_SUCCESS) {
-		const bool on_card = poolProps->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-		pool_books_open(*pool, on_card ? card_of_device(poolProps->location.id) : CARD_NONE);
+		pool_books_open(*pool, card_of_memory(poolProps->allocType, &poolProps->location));
 	}
 	return result;
 }

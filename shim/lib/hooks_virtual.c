@@ -8,9 +8,8 @@
 
 CUresult hook_cuMemCreate(fn_cuMemCreate real, CUmemGenericAllocationHandle *handle, size_t size,
 			  const CUmemAllocationProp *prop, unsigned long long flags) {
-	const bool on_card = prop != NULL && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
 	struct charge charge;
-	if (!charge_on(&charge, on_card ? card_of_device(prop->location.id) : CARD_NONE, size)) {
+	if (!charge_on(&charge, prop != NULL ? card_of_location(&prop->location) : CARD_NONE, size)) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	const CUresult result = real(handle, size, prop, flags);
@@ -140,6 +139,29 @@ CUresult hook_cuMulticastBindAddr(fn_cuMulticastBindAddr real,
 				  CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
 				  CUdeviceptr memptr, size_t size, unsigned long long flags) {
 	const CUresult result = real(mcHandle, mcOffset, memptr, size, flags);
+	if (result == CUDA_SUCCESS) {
+		bind(RECORD_MAPPING, memptr, mcHandle, mcOffset, size);
+	}
+	return result;
+}
+
+/* Since 13.1 the caller says for which device. */
+CUresult hook_cuMulticastBindMem_v2(fn_cuMulticastBindMem_v2 real,
+				    CUmemGenericAllocationHandle mcHandle, CUdevice dev,
+				    size_t mcOffset, CUmemGenericAllocationHandle memHandle,
+				    size_t memOffset, size_t size, unsigned long long flags) {
+	const CUresult result = real(mcHandle, dev, mcOffset, memHandle, memOffset, size, flags);
+	if (result == CUDA_SUCCESS) {
+		bind(RECORD_HANDLE, memHandle, mcHandle, mcOffset, size);
+	}
+	return result;
+}
+
+CUresult hook_cuMulticastBindAddr_v2(fn_cuMulticastBindAddr_v2 real,
+				     CUmemGenericAllocationHandle mcHandle, CUdevice dev,
+				     size_t mcOffset, CUdeviceptr memptr, size_t size,
+				     unsigned long long flags) {
+	const CUresult result = real(mcHandle, dev, mcOffset, memptr, size, flags);
 	if (result == CUDA_SUCCESS) {
 		bind(RECORD_MAPPING, memptr, mcHandle, mcOffset, size);
 	}

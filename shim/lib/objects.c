@@ -107,3 +107,20 @@ void objects_drop(const struct record *lifted, int result) {
 	}
 	latch_unlock(&process->handles_lock);
 }
+
+static bool is_tile_of(const struct record *record, uint64_t array) {
+	return record->kind == RECORD_TILE && record->bytes == array;
+}
+
+static void drop_tile(const struct record *tile) {
+	let_go(tile->extra);
+}
+
+void objects_end_tiles(uint64_t array) {
+	struct process *process = slice_process();
+	if (atomic_load_explicit(&process->has_tiles, memory_order_relaxed) != 0) {
+		latch_lock(&process->handles_lock);
+		table_drain(&process->table, is_tile_of, array, drop_tile);
+		latch_unlock(&process->handles_lock);
+	}
+}

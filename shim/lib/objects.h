@@ -12,7 +12,7 @@
 struct hold {
 	enum record_kind kind;
 	uint64_t key;
-	uint64_t bytes; /* of a mapping */
+	uint64_t bytes; /* of a mapping; of a tile, its array */
 };
 
 /* A new object with its first handle. *charge* has what was reserved for it. */
@@ -26,6 +26,9 @@ bool objects_lift(enum record_kind kind, uint64_t key, struct record *lifted);
 
 /* After the driver's answer: the hold is gone, or it is put back. */
 void objects_drop(const struct record *lifted, int result);
+
+/* Ends all holds of an array that is gone. */
+void objects_end_tiles(uint64_t array);
 
 /* The hold without taking it; false if it isn't known. */
 bool objects_find(enum record_kind kind, uint64_t key, struct record *hold);

@@ -18,6 +18,14 @@ static bool read_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, uin
 	return read != NULL && read(pool, attribute, bytes) == CUDA_SUCCESS;
 }
 
+/* Attributes that are of type int; drivers before 13.0 don't know those that we ask for. */
+static bool read_number(CUmemoryPool pool, CUmemPool_attribute attribute, int *number) {
+	uint64_t room = 0;
+	const bool told = read_attribute(pool, attribute, &room);
+	*number = (int)room;
+	return told;
+}
+
 uint64_t pool_books_shortage(CUmemoryPool pool, uint64_t bytes) {
 	uint64_t reserved;
 	uint64_t used;
@@ -147,6 +155,13 @@ int pool_books_card(CUmemoryPool pool) {
 	const fn_cuDeviceGetCount devices = DRIVER(cuDeviceGetCount);
 	if (table_find(&slice_process()->table, RECORD_POOL, (uint64_t)(uintptr_t)pool, &record)) {
 		return record.card;
+	}
+	CUmemLocation location;
+	int type;
+	if (read_number(pool, CU_MEMPOOL_ATTR_ALLOCATION_TYPE, &type) &&
+	    read_number(pool, CU_MEMPOOL_ATTR_LOCATION_TYPE, &location.type) &&
+	    read_number(pool, CU_MEMPOOL_ATTR_LOCATION_ID, &location.id)) {
+		return card_of_memory(type, &location);
 	}
 	if (devices != NULL && devices(&count) != CUDA_SUCCESS) {
 		count = 0;

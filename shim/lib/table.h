@@ -21,6 +21,7 @@ enum record_kind {
 	RECORD_HANDLE,   /* of virtual memory; extra: object */
 	RECORD_MAPPING,  /* by address; extra: object */
 	RECORD_BINDING,  /* of a multicast object; extra: object */
+	RECORD_TILE,     /* a part of a sparse array, by place; extra: object, bytes: the array */
 	RECORD_OBJECT,   /* virtual memory, by number; extra: how many hold it */
 	RECORD_CONTEXT,  /* made by the process, by handle: its card */
 	RECORD_GREEN,    /* a green context; extra: its device */

@@ -19,7 +19,7 @@ LIBS = ("-lpthread", "-ldl")
 
 BOOKS = ("state.c", "books.c")
 CUDA = (
-    *("device", "context", "memory", "array", "pool", "virtual"),
+    *("device", "context", "memory", "array", "pool", "virtual", "tiles"),
     *("stream", "launch", "graph", "nodes", "capture", "lookup"),
 )
 NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")

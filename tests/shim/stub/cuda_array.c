@@ -23,9 +23,12 @@ static uint64_t format_bytes(int format) {
 	}
 }
 
+/* Of these nothing is there before memory is mapped into them. */
+enum { SPARSE = 0x40, DEFERRED = 0x80 };
+
 static uint64_t shape_bytes(const struct array3d_shape *shape) {
 	uint64_t elements = shape->width * (shape->height == 0 ? 1 : shape->height) * (shape->depth == 0 ? 1 : shape->depth);
-	return elements * format_bytes(shape->format) * shape->channels;
+	return (shape->flags & (SPARSE | DEFERRED)) != 0 ? 0 : elements * format_bytes(shape->format) * shape->channels;
 }
 
 static int is_shape(const struct array3d_shape *shape) {
@@ -99,6 +102,7 @@ static int destroy(address handle, enum kind kind) {
 		return CU_INVALID_HANDLE;
 	}
 	memory_give(object->card, object->bytes);
+	tiles_end(handle);
 	free(object->detail);
 	free(object);
 	return CU_OK;

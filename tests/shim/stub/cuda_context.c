@@ -376,10 +376,20 @@ CU_API cuCtxFromGreenCtx(struct context **out, address green) {
 	return CU_OK;
 }
 
-CU_API cuCtxSynchronize(void) {
-	CONTEXT_ENTER();
-	(void)state;
+static int synchronize(const struct context *context) {
 	sleep_until(card_tail(context->card));
 	pools_settle(context->card);
 	return CU_OK;
+}
+
+CU_API cuCtxSynchronize(void) {
+	CONTEXT_ENTER();
+	(void)state;
+	return synchronize(context);
+}
+
+CU_API cuCtxSynchronize_v2(const struct context *given) {
+	CONTEXT_ENTER();
+	(void)state;
+	return synchronize(given != NULL ? given : context);
 }

@@ -54,6 +54,13 @@ int card_of(int device) {
 	return device >= 0 && device < visible_count ? visible[device] : -1;
 }
 
+int card_at(const struct location *location) {
+	if (location->kind == IN_DEVICE) {
+		return card_of(location->id & 0xff);
+	}
+	return location->kind == AT_DEVICE ? card_of(location->id) : -1;
+}
+
 int device_of(int card) {
 	for (int d = 0; d < visible_count; d++) {
 		if (visible[d] == card) {

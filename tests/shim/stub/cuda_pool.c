@@ -10,22 +10,27 @@
 
 /* CUmemPool_attribute by number. */
 enum { THRESHOLD = 4, RESERVED = 5, RESERVED_HIGH = 6, USED = 7, USED_HIGH = 8 };
+enum { TYPE = 9, EXPORTS = 10, LOCATION_ID = 11, LOCATION_TYPE = 12 };
 
 struct pool {
 	address handle;
 	int card; /* -1: host memory */
+	int type;
+	struct location location;
 	uint64_t threshold, reserved, reserved_high, used, used_high, most_bytes;
 	struct pool *next;
 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools;
+static struct pool *host_default;
 static struct pool *defaults[STUB_CARDS];
 static struct pool *currents[STUB_CARDS];
 
 static void forget_all(void) {
 	pthread_mutex_init(&guard, NULL);
 	pools = NULL;
+	host_default = NULL;
 	memset(defaults, 0, sizeof defaults);
 	memset(currents, 0, sizeof currents);
 }
@@ -42,6 +47,8 @@ static struct pool *pool_new(int card, uint64_t most_bytes) {
 	pool->handle = handle_new();
 	pool->card = card;
 	pool->most_bytes = most_bytes;
+	pool->type = PINNED;
+	pool->location = (struct location){card >= 0 ? AT_DEVICE : AT_HOST, card >= 0 ? device_of(card) : 0};
 	pool->next = pools;
 	pools = pool;
 	return pool;
@@ -252,15 +259,38 @@ CU_API cuDeviceSetMemPool(int device, address handle) {
 	return fits ? CU_OK : CU_INVALID_VALUE;
 }
 
-CU_API cuMemPoolCreate(address *out, const struct pool_prop *prop) {
+/* The pool that is there without being made: a device's, or the host's. */
+CU_API cuMemGetDefaultMemPool(address *out, const struct location *location, int type) {
 	DRIVER_ENTER();
-	NEED(out != NULL && prop != NULL);
-	int card = prop->location.kind == AT_DEVICE ? card_of(prop->location.id) : -1;
-	if (prop->location.kind == AT_DEVICE) {
+	NEED(out != NULL && location != NULL && type == PINNED);
+	const int card = card_at(location);
+	if (location->kind == AT_DEVICE) {
 		NEED_CARD(card);
 	}
 	pthread_mutex_lock(&guard);
-	*out = pool_new(card, prop->most_bytes)->handle;
+	if (card < 0 && host_default == NULL) {
+		host_default = pool_new(-1, 0);
+	}
+	*out = (card < 0 ? host_default : default_of(card))->handle;
+	pthread_mutex_unlock(&guard);
+	return CU_OK;
+}
+
+CU_API cuMemPoolCreate(address *out, const struct pool_prop *prop) {
+	DRIVER_ENTER();
+	NEED(out != NULL && prop != NULL);
+	int card = card_at(&prop->location);
+	if (prop->location.kind == AT_DEVICE || prop->location.kind == IN_DEVICE) {
+		NEED_CARD(card);
+	}
+	if (card < 0 && prop->type == MANAGED_TYPE && context_current() != NULL) {
+		card = context_current()->card;
+	}
+	pthread_mutex_lock(&guard);
+	struct pool *pool = pool_new(card, prop->most_bytes);
+	pool->type = prop->type;
+	pool->location = prop->location;
+	*out = pool->handle;
 	pthread_mutex_unlock(&guard);
 	return CU_OK;
 }
@@ -315,6 +345,20 @@ static uint64_t *attribute_of(struct pool *pool, int attribute) {
 	}
 }
 
+/* What a pool was made for, and where. */
+static int number_of(const struct pool *pool, int attribute) {
+	switch (attribute) {
+	case TYPE:
+		return pool->type;
+	case LOCATION_ID:
+		return pool->location.id;
+	case LOCATION_TYPE:
+		return pool->location.kind;
+	default:
+		return attribute != EXPORTS;
+	}
+}
+
 CU_API cuMemPoolGetAttribute(address handle, int attribute, void *out) {
 	DRIVER_ENTER();
 	(void)state;
@@ -324,11 +368,11 @@ CU_API cuMemPoolGetAttribute(address handle, int attribute, void *out) {
 	uint64_t *value = pool == NULL ? NULL : attribute_of(pool, attribute);
 	if (value != NULL) {
 		*(uint64_t *)out = *value;
-	} else if (pool != NULL && attribute >= 1 && attribute <= 3) {
-		*(int *)out = 1;
+	} else if (pool != NULL && attribute >= 1 && attribute <= LOCATION_TYPE) {
+		*(int *)out = number_of(pool, attribute);
 	}
 	pthread_mutex_unlock(&guard);
-	return pool == NULL || (value == NULL && (attribute < 1 || attribute > 3)) ? CU_INVALID_VALUE : CU_OK;
+	return pool == NULL || (value == NULL && (attribute < 1 || attribute > LOCATION_TYPE)) ? CU_INVALID_VALUE : CU_OK;
 }
 
 CU_API cuMemPoolSetAttribute(address handle, int attribute, const void *value) {

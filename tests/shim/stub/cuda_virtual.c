@@ -45,9 +45,9 @@ static address physical_new(int card, uint64_t bytes, const struct allocation_pr
 CU_API cuMemCreate(address *out, size_t bytes, const struct allocation_prop *prop, unsigned long long flags) {
 	DRIVER_ENTER();
 	NEED(out != NULL && prop != NULL && flags == 0 && bytes > 0 && bytes % GRANULARITY == 0);
-	int card = -1;
-	if (prop->location.kind == AT_DEVICE) {
-		card = card_of(prop->location.id);
+	int card = card_at(&prop->location);
+	NEED(card >= 0 || (prop->location.kind != AT_DEVICE && prop->location.kind != IN_DEVICE));
+	if (card >= 0) {
 		NEED_CARD(card);
 		if (memory_take(card, bytes) != CU_OK) {
 			return CU_OUT_OF_MEMORY;
@@ -55,6 +55,23 @@ CU_API cuMemCreate(address *out, size_t bytes, const struct allocation_prop *pro
 	}
 	*out = physical_new(card, bytes, prop, 1);
 	return CU_OK;
+}
+
+struct object *physical_hold(address handle) {
+	pthread_mutex_lock(&guard);
+	struct object *object = object_find(handle, PHYSICAL, PHYSICAL);
+	if (object != NULL) {
+		((struct physical *)object->detail)->mappings++;
+	}
+	pthread_mutex_unlock(&guard);
+	return object;
+}
+
+void physical_drop(struct object *object) {
+	pthread_mutex_lock(&guard);
+	((struct physical *)object->detail)->mappings--;
+	let_go(object);
+	pthread_mutex_unlock(&guard);
 }
 
 CU_API cuMemRelease(address handle) {
@@ -349,10 +366,8 @@ static int bind(address multicast, size_t offset, struct object *object) {
 	return CU_OK;
 }
 
-CU_API cuMulticastBindMem(address multicast, size_t offset, address handle, size_t memory_offset, size_t bytes,
-                          unsigned long long flags) {
-	DRIVER_ENTER();
-	(void)state;
+static int bind_memory(address multicast, size_t offset, address handle, size_t memory_offset, size_t bytes,
+                       unsigned long long flags) {
 	(void)memory_offset;
 	NEED(bytes > 0 && flags == 0 && object_find(multicast, PHYSICAL, PHYSICAL) != NULL);
 	pthread_mutex_lock(&guard);
@@ -362,15 +377,40 @@ CU_API cuMulticastBindMem(address multicast, size_t offset, address handle, size
 	return rc;
 }
 
-CU_API cuMulticastBindAddr(address multicast, size_t offset, address start, size_t bytes, unsigned long long flags) {
+CU_API cuMulticastBindMem(address multicast, size_t offset, address handle, size_t memory_offset, size_t bytes,
+                          unsigned long long flags) {
 	DRIVER_ENTER();
 	(void)state;
+	return bind_memory(multicast, offset, handle, memory_offset, bytes, flags);
+}
+
+static int bind_address(address multicast, size_t offset, address start, size_t bytes, unsigned long long flags) {
 	NEED(bytes > 0 && flags == 0 && object_find(multicast, PHYSICAL, PHYSICAL) != NULL);
 	pthread_mutex_lock(&guard);
 	struct object *mapping = object_find(start, MAPPING, MAPPING);
 	int rc = mapping == NULL ? CU_INVALID_VALUE : bind(multicast, offset, mapping->detail);
 	pthread_mutex_unlock(&guard);
 	return rc;
+}
+
+CU_API cuMulticastBindAddr(address multicast, size_t offset, address start, size_t bytes, unsigned long long flags) {
+	DRIVER_ENTER();
+	(void)state;
+	return bind_address(multicast, offset, start, bytes, flags);
+}
+
+CU_API cuMulticastBindMem_v2(address multicast, int device, size_t offset, address handle, size_t memory_offset, size_t bytes,
+                             unsigned long long flags) {
+	DRIVER_ENTER();
+	NEED_CARD(card_of(device));
+	return bind_memory(multicast, offset, handle, memory_offset, bytes, flags);
+}
+
+CU_API cuMulticastBindAddr_v2(address multicast, int device, size_t offset, address start, size_t bytes,
+                              unsigned long long flags) {
+	DRIVER_ENTER();
+	NEED_CARD(card_of(device));
+	return bind_address(multicast, offset, start, bytes, flags);
 }
 
 CU_API cuMulticastUnbind(address multicast, int device, size_t offset, size_t bytes) {

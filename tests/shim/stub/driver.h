@@ -30,8 +30,12 @@ enum {
 
 typedef unsigned long long address;
 
-/* CUmemLocation: 1 is a device, 2 host, 3 a host NUMA node. */
-enum { AT_DEVICE = 1 };
+/* CUmemLocation: 1 is a device, 2 host, 3 a host NUMA node, 6 a part of a device's memory (`id`: the device in the low
+ * byte). */
+enum { AT_DEVICE = 1, AT_HOST = 2, IN_DEVICE = 6 };
+
+/* CUmemAllocationType */
+enum { PINNED = 1, MANAGED_TYPE = 2 };
 
 struct location {
 	int kind, id;
@@ -138,6 +142,8 @@ struct stub_state *driver_state(void); /* NULL before cuInit */
 
 /* CUDA_VISIBLE_DEVICES gives cards other numbers; -1 for what is not visible. */
 int card_of(int device);
+/* The card whose memory a location is; -1: not a card's. */
+int card_at(const struct location *location);
 int device_of(int card);
 
 struct context *context_current(void); /* NULL: none, or destroyed */
@@ -153,6 +159,13 @@ void memory_give(int card, uint64_t bytes);
 /* Frees memory of cuMemAlloc's kind, or of cuMemAllocAsync's; INVALID_VALUE when it isn't. */
 int linear_free(address start);
 int pooled_free(address start);
+
+/* Physical memory by its handle, or NULL; it lives until it is dropped. */
+struct object *physical_hold(address handle);
+void physical_drop(struct object *object);
+
+/* An array that is gone holds no memory of handles any more. */
+void tiles_end(address resource);
 
 /* Pools let go of what they keep above their threshold, as at every synchronisation. */
 void pools_settle(int card);
