@@ -51,10 +51,7 @@ class LinkGraph:
     @classmethod
     def of(cls, cards: int, scores: Mapping[tuple[int, int], int]) -> LinkGraph:
         """The graph of *cards* cards with *scores* by pair of positions."""
-        weights = np.zeros((cards, cards), np.int64)
-        for (one, other), score in scores.items():
-            weights[one, other] = weights[other, one] = min(score, MOST_SCORE)
-        return cls(weights)
+        return cls(weights_of(cards, scores))
 
     def best(self, count: int, fit: Mask) -> Mask:
         """(s, g) the sets of *count* cards of *fit* (g,) that are best by their links, all equally good.
@@ -79,6 +76,14 @@ class LinkGraph:
         sets = np.zeros((len(among), len(fit)), np.bool_)
         sets[:, places] = among
         return sets
+
+
+def weights_of(cards: int, scores: Mapping[tuple[int, int], int]) -> Ints:
+    """``LinkGraph.weights`` of *cards* cards with *scores* by pair of positions."""
+    weights = np.zeros((cards, cards), np.int64)
+    for (one, other), score in scores.items():
+        weights[one, other] = weights[other, one] = min(score, MOST_SCORE)
+    return weights
 
 
 def best_sets(weights: Ints, count: int) -> Mask:

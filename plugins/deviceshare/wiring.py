@@ -18,7 +18,7 @@ from volcano_py.crds.cards.scores import SCORES, decode_scores
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.backend import Chip
 from volcano_py.plugins.deviceshare.facts import CardFacts
-from volcano_py.plugins.deviceshare.linkgraph import MOST_CARDS, LinkGraph
+from volcano_py.plugins.deviceshare.linkgraph import MOST_CARDS, LinkGraph, weights_of
 from volcano_py.scheduler.model.kube.objects import Node
 from volcano_py.scheduler.model.resources import Ints, Mask, Rows32
 
@@ -86,8 +86,12 @@ class Graphs:
         known = {(at[a], at[b]): score for (a, b), score in scores.items() if a in at and b in at}
         if not known or len(uuids) > MOST_CARDS:
             return None
-        graph = LinkGraph.of(len(uuids), known)
-        return self._alike.setdefault(graph.weights.tobytes(), graph)
+        weights = weights_of(len(uuids), known)
+        key = weights.tobytes()
+        graph = self._alike.get(key)
+        if graph is None:
+            graph = self._alike[key] = LinkGraph(weights)
+        return graph
 
 
 class Wires:

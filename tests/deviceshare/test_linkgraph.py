@@ -115,21 +115,21 @@ def test_absurd_scores_count_as_the_most() -> None:
 
 def test_graphs_are_made_once_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer costs no graph work while the node says the same; nodes that are alike share one graph."""
-    made: list[int] = []
-    original = LinkGraph.of.__func__  # type: ignore[attr-defined] # the plain function of a class method
+    made: list[Ints] = []
+    original = linkgraph._graph
 
-    def counted(cards: int, scores: Any) -> LinkGraph:
-        made.append(cards)
-        graph: LinkGraph = original(LinkGraph, cards, scores)
-        return graph
+    def counted(weights: Ints) -> Any:
+        made.append(weights)
+        return original(weights)
 
-    monkeypatch.setattr(LinkGraph, "of", counted)
+    monkeypatch.setattr(linkgraph, "_graph", counted)
     graphs, first, second = Graphs(), ("a", "b"), ("c", "d")
     text, other = encode_scores({("a", "b"): 50}), encode_scores({("c", "d"): 50})
     one = graphs.of(0, text, first)
     assert graphs.of(0, text, first) is one
     assert len(made) == 1
     assert graphs.of(1, other, second) is one
+    assert len(made) == 1
     changed = graphs.of(0, encode_scores({("a", "b"): 60}), first)
     assert changed is not None
     assert changed.weights[0, 1] == 60
