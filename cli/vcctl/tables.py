@@ -136,7 +136,7 @@ async def show(
     listed: Callable[[], Awaitable[list[Document]]],
     watched: Sequence[str],
 ) -> None:
-    """Print what *listed* gives, and with ``--watch`` every row that changes, until interrupted.
+    """Print what *listed* gives, and with ``--watch`` every row or object that changes, until interrupted.
 
     Args:
         cluster: where the objects are.
@@ -150,7 +150,8 @@ async def show(
         print_objects(flags, columns, items)
         return
     if flags.for_programs:
-        raise CommandError("--watch prints a table: leave out -o", code=USAGE)
+        await _stream(cluster, items, listed, watched)
+        return
     rows = table(columns, items, flags)
     widths = print_rows(rows)
     before = set(without_age(rows))
@@ -162,6 +163,33 @@ async def show(
             widths = print_rows(new, widths)
             sys.stdout.flush()
         before = set(now)
+
+
+async def _stream(
+    cluster: Cluster,
+    items: list[Document],
+    listed: Callable[[], Awaitable[list[Document]]],
+    watched: Sequence[str],
+) -> None:
+    """*items* one by one, and each that changes, as kubectl has them: no list is ever complete."""
+    _print_each(cluster.flags, items)
+    before = dict(map(_keyed, items))
+    async for _ in changes(cluster, watched):
+        items = await listed()
+        _print_each(cluster.flags, [item for item in items if before.get(_keyed(item)[0]) != item])
+        before = dict(map(_keyed, items))
+
+
+def _print_each(flags: Flags, items: Iterable[Document]) -> None:
+    for item in items:
+        sys.stdout.write("---\n" if flags.output is Form.yaml else "")
+        print_objects(flags, (), [item], one=True)
+    sys.stdout.flush()
+
+
+def _keyed(item: Document) -> tuple[tuple[str, str], Document]:
+    meta = item["metadata"]
+    return (meta.get("namespace", ""), meta["name"]), item
 
 
 async def drawn(cluster: Cluster, draw: Callable[[Cluster], Awaitable[None]]) -> None:

@@ -143,6 +143,24 @@ def test_watching_prints_the_rows_that_change(person: Person) -> None:
             watching.terminate()
 
 
+def test_watching_prints_objects_that_change_for_programs(person: Person) -> None:
+    person.says("queue", "create", "q")
+    with subprocess.Popen(
+        [PROGRAM, "queue", "list", "-w", "-o", "name"],
+        env=person.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as watching:
+        try:
+            assert watching.stdout is not None
+            lines = iter(watching.stdout.readline, "")
+            next(line for line in lines if line == "queue.scheduling.volcano.sh/q\n")
+            person.says("queue", "create", "r")
+            assert next(line for line in lines if "/q" not in line) == "queue.scheduling.volcano.sh/r\n"
+        finally:
+            watching.terminate()
+
+
 def test_flags_say_which_server(person: Person, tmp_path: Path) -> None:
     """Flags before the noun and behind the verb; an address wins over the kubeconfig's."""
     config = yaml.safe_load(person.cluster.kubeconfig.read_text())
