@@ -6,7 +6,8 @@ typed function in a module of its own; this file only knows their names.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from importlib.metadata import version
+from typing import Annotated, ClassVar, Final
 
 import typer
 
@@ -39,8 +40,19 @@ class Commands(LazyGroup):
 app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"volcano-py {version('volcano-py')}")
+        raise typer.Exit
+
+
 @app.callback()
-def top() -> None:
+def top(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_tell_version, help="Say which version this is."),
+    ] = False,
+) -> None:
     """volcano-py: a batch scheduler for Kubernetes.
 
     To try it: [bold]volcano-py demo[/bold], [bold]volcano-py playground[/bold].

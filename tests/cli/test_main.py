@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,11 @@ def test_names_of_options_are_whole_on_a_narrow_terminal(name: str) -> None:
     result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}, terminal_width=80)
     assert "…" not in result.stdout
     assert "[bold]" not in result.stdout
+
+
+def test_it_says_its_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"volcano-py {version('volcano-py')}\n")
 
 
 def test_an_unknown_command_is_told() -> None:
