@@ -21,7 +21,7 @@ from volcano_py.simulator.job_objects import MOST_PODS
 from volcano_py.simulator.manifests import Document, Manifest, Read, Text, read_text
 from volcano_py.simulator.present import identity, part
 from volcano_py.simulator.report import plan_report
-from volcano_py.simulator.workload_objects import WORKLOADS, is_workload
+from volcano_py.simulator.workload_objects import WORKLOADS, is_workload, why_left_out
 from volcano_py.simulator.world import Applied, World
 
 Report = dict[str, Any]
@@ -227,7 +227,10 @@ class _Input:
                 ignored.setdefault(str(item.document.get("kind")), []).append(item)
         for kind, items in ignored.items():
             others = f"; so are {len(items) - 1} others of the kind" if len(items) > 1 else ""
-            problem = Problem("kind", f"plans don't read kind {kind}: it is ignored{others}")
+            told = f"plans don't read kind {kind}: it is ignored{others}"
+            if is_workload(items[0].document):
+                told = f"no pods are planned for this {kind}: {why_left_out(items[0].document)}{others}"
+            problem = Problem("kind", told)
             self.warnings.append(self.origins.fault(items[0].document, problem))
 
 

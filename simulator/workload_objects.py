@@ -33,20 +33,30 @@ def is_workload(document: Document) -> bool:
 def workload_pods(
     document: Document, documents: Iterable[Document], present: Present
 ) -> list[Document] | None:
-    """Pods that *document* wants and *documents* lack; None where it is no workload, unsound or at work."""
-    meta, spec = part(document, "metadata"), part(document, "spec")
-    if not is_workload(document) or document.get("status") or not part(spec, "template", "spec"):
+    """Pods that *document* wants and *documents* lack; None where none are made of it."""
+    if not is_workload(document) or why_left_out(document):
         return None
-    if meta.get("ownerReferences") or not meta.get("name"):
-        return None
-    wanted = _wanted(document, spec)
-    if wanted is None:
-        return None
+    wanted = _wanted(document) or 0
     there = sum(1 for pod in documents if _is_of(pod, document))
     return [_pod(document, name) for name in islice(_free_names(document, present), max(wanted - there, 0))]
 
 
-def _wanted(document: Document, spec: Any) -> int | None:
+def why_left_out(document: Document) -> str:
+    """Why no pods are made of *document*, a workload; "" where they are."""
+    if document.get("status"):
+        return "it is at work already, and its pods count where they are given"
+    if part(document, "metadata").get("ownerReferences"):
+        return "its owner is what counts"
+    if not part(document, "spec", "template", "spec"):
+        return "it has no template for pods"
+    if not part(document, "metadata").get("name"):
+        return "it has no name"
+    return "" if _wanted(document) is not None else "how many it wants is no whole number"
+
+
+def _wanted(document: Document) -> int | None:
+    """How many pods it wants at once; None where that makes no sense."""
+    spec: Any = part(document, "spec")
     if spec.get("suspend") is True:
         return 0
     wanted: Any = spec.get(WORKLOADS[document["kind"]][1], 1)

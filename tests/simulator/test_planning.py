@@ -332,6 +332,20 @@ def test_a_fault_in_a_template_is_told_where_it_is_written() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (f"spec: {{template: {PODS}}}\nstatus: {{replicas: 1}}\n", "it is at work already"),
+        (f"spec: {{replicas: two, template: {PODS}}}\n", "how many it wants is no whole number"),
+        ("spec: {replicas: 2}\n", "it has no template for pods"),
+    ],
+)
+def test_a_workload_of_which_no_pods_are_made_is_told_why(more: str, why: str) -> None:
+    report = planned(f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: w}}\n{more}")
+    [warning] = report["warnings"]
+    assert warning["message"].startswith(f"no pods are planned for this Deployment: {why}")
+
+
 def test_a_workload_of_another_scheduler_is_told_as_such() -> None:
     pods = PODS.replace("schedulerName: volcano, ", "")
     text = f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: w}}\nspec:\n  template: {pods}\n"
