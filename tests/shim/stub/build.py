@@ -22,7 +22,7 @@ CUDA = (
     *("device", "context", "memory", "array", "pool", "virtual", "tiles"),
     *("stream", "launch", "graph", "nodes", "capture", "lookup"),
 )
-NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_events.c")
+NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_mig.c", "nvml_events.c")
 LIBRARIES = {
     "libcuda.so.1": (*BOOKS, "objects.c", *(f"cuda_{part}.c" for part in CUDA)),
     "libnvidia-ml.so.1": (*BOOKS, *NVML),

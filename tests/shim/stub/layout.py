@@ -26,6 +26,10 @@ class Mig(ctypes.Structure):
         ("memory_bytes", U64),
         ("gpu_instance", U32),
         ("compute_instance", U32),
+        ("profile", U32),
+        ("start", U32),
+        ("size", U32),
+        ("users", U32),
     )
 
 

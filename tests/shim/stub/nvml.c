@@ -88,6 +88,10 @@ STUB_EXPORT const char *nvmlErrorString(int code) {
 		return "Timeout";
 	case NVML_GPU_IS_LOST:
 		return "GPU is lost";
+	case NVML_IN_USE:
+		return "In use by another client";
+	case NVML_INSUFFICIENT_RESOURCES:
+		return "Insufficient Resources";
 	default:
 		return "Unknown Error";
 	}

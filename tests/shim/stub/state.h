@@ -23,13 +23,18 @@
 #define STUB_BUCKETS 16384 /* of queues of a quarter of an hour the whole trace is kept */
 #define STUB_BUCKET_NS 50000000ull
 
-/* A MIG instance of a card, as NVML lists it. An empty uuid means none. */
+/* A MIG instance of a card, as NVML lists it. An empty uuid means none, or a GPU instance without a compute
+ * instance where `size` is not 0. What a test laid down has no place. */
 struct stub_mig {
 	char uuid[64];
 	char name[64];
 	uint64_t memory_bytes;
 	uint32_t gpu_instance;
 	uint32_t compute_instance;
+	uint32_t profile; /* NVML's id */
+	uint32_t start;   /* in memory slices */
+	uint32_t size;    /* 0: not made through NVML */
+	uint32_t users;   /* programs that run on it */
 };
 
 struct stub_card {
