@@ -45,6 +45,9 @@ class Places:
         Path("/usr/local/vgpu")
     )
     device_dir: Annotated[Path, typer.Option(help="Folder of device nodes.")] = Path("/dev")
+    capabilities_dir: Annotated[
+        Path, typer.Option(help="Where the kernel tells the device nodes of MIG instances.")
+    ] = Path("/proc/driver/nvidia/capabilities")
     nvml_library: Annotated[str | None, typer.Option(help="NVML's file; else libnvidia-ml.so.1.")] = None
 
 
@@ -171,6 +174,7 @@ def agent(
         kubelet=places.kubelet_dir,
         hook=places.hook_path,
         devices=places.device_dir,
+        capabilities=places.capabilities_dir,
         cdi=handing.cdi_dir if handing.cdi else None,
         nvml=places.nvml_library,
         cut=Cut(handing.split, handing.memory_scaling),

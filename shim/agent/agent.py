@@ -77,7 +77,7 @@ class Agent:
         self._slices.load()
         self._log = structlog.get_logger()
         health = Health(options.paces.quiet, options.ignored_xids)
-        self._cutter = cutter or MigDriver()
+        self._cutter = cutter or MigDriver(options.capabilities, options.devices / "nvidia-caps")
         self.cards = Cards(
             driver or Driver(options.nvml), self._cutter, health, options.cut, self._cards_changed
         )

@@ -82,9 +82,11 @@ class Collector:
 
     def _removed(self, owner: Owner) -> bool:
         """Remove *owner*'s slice; whether it could be, since an instance may be in use still."""
+        others = {made.wish for each in self._slices.all() if each.id != owner.id for made in each.instances}
         try:
             for instance in owner.instances:
-                self._end(instance)
+                if instance.wish not in others:  # the next one at its place was given it as it was
+                    self._end(instance)
         except DriverError as error:
             self._log.warning("a slice stays", slice=owner.id, error=str(error))
             return False

@@ -107,7 +107,7 @@ class Desk:
             for ids in asked:
                 who = self._supposed(view, resource, ids, taken)
                 taken.add((who.pod.uid, who.claim.container))
-                answers.append(await self._hand_out(who, resource, ids))
+                answers.append(await self._hand_out(view, who, resource, ids))
             self.unmarked.set()
             return plugin.AllocateResponse(container_responses=answers)
 
@@ -164,11 +164,11 @@ class Desk:
         return who
 
     async def _hand_out(
-        self, who: Waiting, resource: str, ids: Sequence[str]
+        self, view: View, who: Waiting, resource: str, ids: Sequence[str]
     ) -> plugin.ContainerAllocateResponse:
         machine = self._machine()
         parts = parts_on(who, cards_of(ids))
-        instances = await self._cut(who, ids, machine)
+        instances = await self._cut(view, who, ids, machine)
         owner = Owner(
             id="",
             sequence=0,
@@ -193,15 +193,24 @@ class Desk:
         self._log.info("allocated", slice=owner.id, supposed=who.pod.key, container=who.claim.container)
         return given
 
-    async def _cut(self, who: Waiting, ids: Sequence[str], machine: Machine) -> tuple[Instance, ...]:
-        """The instances of *who*, made now where its cards are cut; raises ``Denied``."""
+    async def _cut(
+        self, view: View, who: Waiting, ids: Sequence[str], machine: Machine
+    ) -> tuple[Instance, ...]:
+        """The instances of *who*, made now where its cards are cut; raises ``Denied``.
+
+        Instances of pods that are gone may be in the way still: their slices are looked for now and then.
+        """
         if not machine.mig & cards_of(ids).keys():
             return ()
         if wanted_cards(who.claim) != cards_of(ids):
             raise Denied(f"an instance for pod {who.pod.key} can't be made on another card", who.pod)
+        living = {pod.uid for pod in view.pods}
+        mine = (who.pod.uid, who.claim.container)
+        others = [o for o in self._slices.all() if o.pod_uid in living and (o.pod_uid, o.container) != mine]
+        held = {made.wish for owner in others for made in owner.instances}
         try:
             made = [
-                await asyncio.to_thread(machine.cutter.make, wish, machine.host.minors[wish.card])
+                await asyncio.to_thread(machine.cutter.make, wish, machine.host.minors[wish.card], held)
                 for wish in wishes_of(who.pod, who.claim, machine)
             ]
         except (DriverError, RecordError) as error:

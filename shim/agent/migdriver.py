@@ -6,11 +6,12 @@ As ``nvml``: every fault is a ``DriverError``, and calls block.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pynvml
+import structlog
 
 from volcano_py.crds.cards.register import MigProfile
 from volcano_py.shim.agent.instances import Instance, Wish
@@ -32,10 +33,11 @@ class MigDriver:
 
     def __init__(
         self,
-        capabilities: Path = Path("/proc/driver/nvidia/capabilities"),
-        nodes: Path = Path("/dev/nvidia-caps"),
+        capabilities: Path,
+        nodes: Path,
     ) -> None:
         self._capabilities, self._nodes = capabilities, nodes
+        self._log = structlog.get_logger()
 
     def profiles(self, card: str) -> tuple[MigProfile, ...]:
         """What *card* can be cut into; raises ``DriverError``."""
@@ -54,26 +56,49 @@ class MigDriver:
                 for info in infos
             )
 
-    def make(self, wish: Wish, minor: int) -> Instance:
+    def make(self, wish: Wish, minor: int, held: Collection[Wish] = ()) -> Instance:
         """The instance of *wish* on the card with device node *minor*; one that is just there is taken.
 
-        Raises ``DriverError``.
+        Instances in its way that nobody has end first: only *held* ones are somebody's. What can't be made
+        whole leaves nothing. Raises ``DriverError``.
         """
         with asking(f"card {wish.card} for a {wish.profile} at {wish.start}"):
             handle = pynvml.nvmlDeviceGetHandleByUUID(wish.card)
             info = next((each for each in _profile_infos(handle) if _name(each) == wish.profile), None)
             if info is None:
                 raise DriverError(f"card {wish.card} has no profile {wish.profile}")
-            whole = _at(handle, info.id, wish) or pynvml.nvmlDeviceCreateGpuInstanceWithPlacement(
-                handle, info.id, pynvml.c_nvmlGpuInstancePlacement_t(start=wish.start, size=wish.size)
-            )
-            number = pynvml.nvmlGpuInstanceGetInfo(whole).id
-            compute = _compute(whole, info.sliceCount)
-            uuid = _uuid(handle, number, compute)
-            return Instance(
-                uuid, wish.card, wish.profile, wish.start, wish.size, number, compute,
-                self._device_nodes(minor, number, compute),
-            )  # fmt: skip
+            if wish in held:
+                raise DriverError(f"the {wish.profile} at {wish.start} is another pod's")
+            whole = _at(handle, info.id, wish)
+            if whole is not None:
+                return self._told(handle, whole, info.sliceCount, wish, minor)
+            self._clear(handle, wish, held)
+            whole = _made(handle, info.id, wish)
+            try:
+                return self._told(handle, whole, info.sliceCount, wish, minor)
+            except Exception:
+                _end(whole)
+                raise
+
+    def _told(self, handle: Any, whole: Any, slices: int, wish: Wish, minor: int) -> Instance:
+        """The instance *whole*, with the compute instance that takes all of it."""
+        number = pynvml.nvmlGpuInstanceGetInfo(whole).id
+        compute = _compute(whole, slices)
+        nodes = self._device_nodes(minor, number, compute)
+        uuid = _uuid(handle, number, compute)
+        return Instance(uuid, wish.card, wish.profile, wish.start, wish.size, number, compute, nodes)
+
+    def _clear(self, handle: Any, wish: Wish, held: Collection[Wish]) -> None:
+        """End what is at the place of *wish* and was left by somebody who is gone."""
+        for info in _profile_infos(handle, media=True):
+            for whole in _instances(handle, info.id):
+                place = pynvml.nvmlGpuInstanceGetInfo(whole).placement
+                there = Wish(wish.card, _name(info), place.start, place.size)
+                if there.start < wish.start + wish.size and wish.start < there.start + there.size:
+                    if there in held:
+                        raise DriverError(f"a {there.profile} at {there.start} is in the way")
+                    _end(whole)
+                    self._log.warning("ended an instance that nobody has", card=wish.card, was=there)
 
     def end(self, instance: Instance) -> None:
         """End *instance*; one that is gone is fine. Raises ``DriverError``, also while it is used."""
@@ -86,12 +111,7 @@ class MigDriver:
                 return
             if (info.placement.start, info.placement.size) != (instance.start, instance.size):
                 return  # somebody else's under the same number
-            try:
-                compute = pynvml.nvmlGpuInstanceGetComputeInstanceById(whole, instance.compute_instance)
-                pynvml.nvmlComputeInstanceDestroy(compute)
-            except pynvml.NVMLError_NotFound:
-                pass  # ended before us, its GPU instance was not
-            pynvml.nvmlGpuInstanceDestroy(whole)
+            _end(whole)
 
     def _device_nodes(self, minor: int, gpu_instance: int, compute_instance: int) -> tuple[str, ...]:
         folder = self._capabilities / f"gpu{minor}" / "mig" / f"gi{gpu_instance}"
@@ -99,14 +119,14 @@ class MigDriver:
         return tuple(str(self._nodes / f"nvidia-cap{_device_minor(file)}") for file in files)
 
 
-def _profile_infos(handle: Any) -> Iterator[Any]:
-    """Profiles that *handle* has, without those for media only."""
+def _profile_infos(handle: Any, *, media: bool = False) -> Iterator[Any]:
+    """Profiles that *handle* has; those with engines for *media* are never handed out."""
     for number in range(pynvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
         try:
             info = pynvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number)
         except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument):
             continue
-        if "+" not in _name(info) and "-" not in _name(info):
+        if media or ("+" not in _name(info) and "-" not in _name(info)):
             yield info
 
 
@@ -125,18 +145,47 @@ def _placements(handle: Any, profile: int) -> Iterator[tuple[int, int]]:
 
 def _at(handle: Any, profile: int, wish: Wish) -> Any:
     """The instance of *profile* that is at the place of *wish* already, None without."""
-    found = (pynvml.c_nvmlGpuInstance_t * _PLACES)()
-    count = ctypes.c_uint(_PLACES)
-    pynvml.nvmlDeviceGetGpuInstances(handle, profile, found, ctypes.byref(count))
-    for each in found[: count.value]:
+    for each in _instances(handle, profile):
         place = pynvml.nvmlGpuInstanceGetInfo(each).placement
         if (place.start, place.size) == (wish.start, wish.size):
             return each
     return None
 
 
+def _instances(handle: Any, profile: int) -> list[Any]:
+    found = (pynvml.c_nvmlGpuInstance_t * _PLACES)()
+    count = ctypes.c_uint(_PLACES)
+    pynvml.nvmlDeviceGetGpuInstances(handle, profile, found, ctypes.byref(count))
+    return list(found[: count.value])
+
+
+def _end(whole: Any) -> None:
+    """End the instance *whole* with the compute instances in it; the driver refuses while it is used."""
+    found = (pynvml.c_nvmlComputeInstance_t * _PLACES)()
+    for number in _COMPUTE.values():
+        try:
+            info = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
+                whole, number, pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
+            )
+        except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument):
+            continue
+        count = ctypes.c_uint(_PLACES)
+        pynvml.nvmlGpuInstanceGetComputeInstances(whole, info.id, found, ctypes.byref(count))
+        for compute in found[: count.value]:
+            pynvml.nvmlComputeInstanceDestroy(compute)
+    pynvml.nvmlGpuInstanceDestroy(whole)
+
+
+def _made(handle: Any, profile: int, wish: Wish) -> Any:
+    place = pynvml.c_nvmlGpuInstancePlacement_t(start=wish.start, size=wish.size)
+    # The binding hands it on as it is, and NVML wants to be told where it stands.
+    return pynvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, profile, ctypes.byref(place))
+
+
 def _compute(whole: Any, slices: int) -> int:
     """The number of the compute instance that has all of *whole*; it is made where there is none."""
+    if slices not in _COMPUTE:
+        raise DriverError(f"no compute instance is known of {slices} slices")
     info = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
         whole, _COMPUTE[slices], pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
     )

@@ -50,6 +50,7 @@ class Options:
         kubelet: the kubelet's folder.
         hook: folder for library and slices.
         devices: folder of device nodes.
+        capabilities: where the kernel tells the device nodes of MIG instances.
         cdi: folder of CDI files; None answers the kubelet in full.
         nvml: NVML's file; None for the usual one.
         ignored_xids: errors that say nothing about a card.
@@ -63,6 +64,7 @@ class Options:
     kubelet: Path = Path("/var/lib/kubelet")
     hook: Path = Path("/usr/local/vgpu")
     devices: Path = Path("/dev")
+    capabilities: Path = Path("/proc/driver/nvidia/capabilities")
     cdi: Path | None = None
     nvml: str | None = None
     cut: Cut = field(default_factory=lambda: Cut(10, 1.0))

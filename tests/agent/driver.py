@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from volcano_py.crds.cards.register import MigProfile
 from volcano_py.shim.agent.instances import Instance, Wish
@@ -71,7 +72,7 @@ class PretendCutter(MigDriver):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(Path("/nowhere"), Path("/nowhere"))
         self.there: list[Instance] = []
         self.busy: set[str] = set()
         self._made = 0
@@ -79,11 +80,16 @@ class PretendCutter(MigDriver):
     def profiles(self, card: str) -> tuple[MigProfile, ...]:
         return SMALL, LARGE
 
-    def make(self, wish: Wish, minor: int) -> Instance:
-        for each in self.there:
+    def make(self, wish: Wish, minor: int, held: Collection[Wish] = ()) -> Instance:
+        if wish in held:
+            raise DriverError(f"the {wish.profile} at {wish.start} is another pod's")
+        for each in list(self.there):
             if each.wish == wish:
                 return each
             if each.card == wish.card and _overlap(each.wish, wish):
+                if each.wish not in held and each.uuid not in self.busy:
+                    self.there.remove(each)
+                    continue
                 raise DriverError(f"asked card {wish.card} for a {wish.profile}: Insufficient Resources")
         self._made += 1
         nodes = (f"/dev/nvidia-caps/nvidia-cap{self._made}",)
@@ -96,7 +102,7 @@ class PretendCutter(MigDriver):
     def end(self, instance: Instance) -> None:
         if instance.uuid in self.busy:
             raise DriverError(f"asked to end {instance.uuid}: In use by another client")
-        self.there.remove(instance)
+        self.there = [each for each in self.there if each != instance]
 
 
 def _overlap(one: Wish, other: Wish) -> bool:

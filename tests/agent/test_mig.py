@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 from tests.agent.driver import LARGE, SMALL, card
 from tests.agent.kubelet import AdmissionError, StartError
-from tests.agent.node import GPU, Document, NodeUnderTest, node, part, until
+from tests.agent.node import FAST, GPU, Document, NodeUnderTest, node, part, until
 from volcano_py.crds.cards.instances import INSTANCES
 from volcano_py.crds.cards.register import HAMI_REGISTER, decode_hami
 from volcano_py.shim.agent.instances import Wish
 
 CUT = (card(0, 16384, mig=True), card(1))
+RARELY = replace(FAST, slices=3600.0)
 
 
 def wish(start: int, size: int, profile: str = SMALL.name) -> str:
@@ -136,5 +138,30 @@ def test_a_slice_stays_while_its_instance_is_used(tmp_path: Path) -> None:
             await until(lambda: [each["pod"] for each in n1.owners()] == ["a"], "the other is gone")
             n1.cutter.busy.clear()
             await until(lambda: not n1.owners(), "and then this one")
+
+    asyncio.run(case())
+
+
+def test_an_instance_whose_pod_is_gone_makes_way_before_its_slice_is_removed(tmp_path: Path) -> None:
+    """Slices are removed at the second look: a pod that was placed there meanwhile must not wait."""
+
+    async def case() -> None:
+        async with node(tmp_path, CUT, paces=RARELY) as n1:
+            for name, start in (("same", 2), ("in-the-way", 4)):
+                gone = await n1.run(await cut(n1, name, start))
+                await n1.delete(name)
+                n1.kubelet.forget(gone)
+            await until(lambda: not n1.agent._pods.objects, "both are gone")
+            await n1.run(await cut(n1, "again", 2))
+            with pytest.raises(AdmissionError, match="Insufficient Resources"):
+                await n1.kubelet.admit(await cut(n1, "large", 0, 4, LARGE.name))
+            await n1.run(await cut(n1, "beside", 4, 4, LARGE.name))
+            wishes = {(each.profile, each.start) for each in n1.cutter.there}
+            assert wishes == {(SMALL.name, 2), (LARGE.name, 4)}
+            assert len(n1.owners()) == 4
+            for _ in range(2):
+                await n1.agent._clean()
+            await until(lambda: len(n1.owners()) == 2, "their slices are gone")
+            assert {(each.profile, each.start) for each in n1.cutter.there} == wishes
 
     asyncio.run(case())

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +38,7 @@ STEP_MIB: Final = 64
 MIB: Final = 1 << 20
 WAIT_S: Final = 60.0
 _EVERY_S: Final = 0.1
+_TWO: Final = (Card(memory_mib=CARD_MIB),) * 2
 Names = tuple[str, str, str]
 """Of shares, MiB and percent."""
 _HAMIS: Final = (GPU, "nvidia.com/gpumem", "nvidia.com/gpucores")
@@ -248,6 +249,11 @@ class CardNode:
         if self.host is not None:
             await self._contain(self.host, each)
 
+    async def sleeper(self) -> asyncio.subprocess.Process:
+        """A process that does nothing until it is ended."""
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec("cat", stdin=pipe, stdout=asyncio.subprocess.DEVNULL)
+
     async def _contain(self, host: Host, each: Running) -> None:
         """Put the container into a cgroup as the kubelet lays it out, and say in the status that it runs."""
         assert each.process is not None
@@ -310,19 +316,21 @@ def container_environment(answer: ContainerAllocateResponse, base: Mapping[str, 
 
 
 @contextlib.contextmanager
-def card_node(cluster: Cluster, place: Path, *, cards: int = 2) -> Iterator[CardNode]:
-    """A node of *cards* cards, its kubelet at work; scheduler and agent are for the case to start.
+def card_node(
+    cluster: Cluster, place: Path, cards: Sequence[Card] = _TWO, *, kind: type[CardNode] = CardNode
+) -> Iterator[CardNode]:
+    """A node of *cards*, its kubelet at work; scheduler and agent are for the case to start.
 
     ``STUB_DRIVER`` and ``LD_LIBRARY_PATH`` of this process are set meanwhile, and so of all that it starts.
     """
     short = Path(tempfile.mkdtemp(prefix="vpy-"))
     before = {name: os.environ.get(name) for name in ("STUB_DRIVER", "LD_LIBRARY_PATH")}
-    with Driver.create(place / "cards", [Card(memory_mib=CARD_MIB) for _ in range(cards)]) as driver:
+    with Driver.create(place / "cards", cards) as driver:
         os.environ.update(driver.environment(build.build()))
         (place / "dev").mkdir()
-        node = CardNode(cluster, driver, Kubelet(short), place, build_library())
+        node = kind(cluster, driver, Kubelet(short), place, build_library())
         try:
-            cluster.create(_document(cards))
+            cluster.create(_document(len(cards)))
             cluster.call(node.kubelet.start())
             cluster.background(node.live())
             yield node
