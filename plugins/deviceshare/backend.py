@@ -188,6 +188,13 @@ class Even:
 
 
 @dataclass(frozen=True, slots=True)
+class PerSlot:
+    """A card whose shares are equal, since nobody can ask for memory of it: *memory_mib* each."""
+
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """One vendor's cards, or one chip of a vendor.
 

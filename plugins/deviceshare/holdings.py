@@ -10,7 +10,7 @@ from typing import Final
 
 from volcano_py.crds.cards.records import Part
 from volcano_py.plugins.deviceshare.asks import CardRequest, Role, containers_of, peak
-from volcano_py.plugins.deviceshare.backend import Chip
+from volcano_py.plugins.deviceshare.backend import Chip, PerSlot
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.charges import charge_with, charged
 from volcano_py.plugins.deviceshare.mig import Geometry, label_of
@@ -91,6 +91,8 @@ def slices_of(
         if isinstance(spec.cut, Chip) and not soft:
             held = spec.cut.held(memory)
             memory, cores = held.memory_mib, held.cores
+        if isinstance(spec.cut, PerSlot):
+            memory = part.memory_mib or spec.cut.memory_mib
         label = ""
         if isinstance(spec.cut, Geometry):
             in_brackets = part.uuid.partition("[")[2].removesuffix("]")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from volcano_py.plugins.deviceshare.asks import WHOLE_PERCENT, ContainerAsk
-from volcano_py.plugins.deviceshare.backend import Chip, Even, Template, Units
+from volcano_py.plugins.deviceshare.backend import Chip, Even, PerSlot, Template, Units
 from volcano_py.plugins.deviceshare.mig import NONE, Geometry
 from volcano_py.scheduler.model.resources import Ints, Mask
 
@@ -116,6 +116,8 @@ def _cut_need(ask: ContainerAsk, room: Room, memory: Ints) -> Need:
                 memory[where], cores[where] = size
                 held = room.memory_total - room.memory
                 possible |= where & (held == room.tenants * size[0])
+        elif isinstance(kind, PerSlot):
+            memory[where] = kind.memory_mib
         elif isinstance(kind, Units):
             cores[where] = kind.of(ask.cores)
         elif isinstance(kind, Geometry):

@@ -15,7 +15,7 @@ from volcano_py.crds.cards.lending import LENDS, lent_percent
 from volcano_py.crds.cards.names import ACCELERATOR
 from volcano_py.crds.cards.register import AWAY, CORDON, CardReport, WireError
 from volcano_py.plugins.deviceshare import names
-from volcano_py.plugins.deviceshare.backend import Backend, Chip, Register, Units
+from volcano_py.plugins.deviceshare.backend import Backend, Chip, PerSlot, Register, Units
 from volcano_py.plugins.deviceshare.catalogue import STANDARD, Catalogue
 from volcano_py.plugins.deviceshare.counting import counted_cards
 from volcano_py.plugins.deviceshare.mig import geometry_of
@@ -100,6 +100,8 @@ def _spec(
         return replace(spec, cut=backend.even)
     if backend.core_units:
         return replace(spec, cut=Units(spec.cores), counts_cores=True)
+    if not backend.names.memory and report.slots > 1:
+        return replace(spec, cut=PerSlot(spec.memory_mib // report.slots))
     if report.mode == names.MIG:
         return replace(spec, cut=geometry_of(report, catalogue.geometries))
     return spec
