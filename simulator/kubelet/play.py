@@ -64,10 +64,11 @@ async def play(
 
 def _on_node(kubelets: Kubelets) -> Callable[[Change], None]:
     def tell(change: Change) -> None:
-        if change.is_deletion:
+        if change.item is None:
             kubelets.remove_node(change.key)
         else:
-            kubelets.add_node(change.key)
+            status = change.item.get("status") or {}
+            kubelets.add_node(change.key, status.get("allocatable") or {})
 
     return tell
 

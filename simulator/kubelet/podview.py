@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -32,6 +32,13 @@ class Metadata(_Part, frozen=True):
     deletion_grace_period_seconds: int | None = None
 
 
+class Resources(_Part, frozen=True):
+    """Amounts by resource, as Kubernetes writes them."""
+
+    requests: Mapping[str, Any] = NO_STRINGS
+    limits: Mapping[str, Any] = NO_STRINGS
+
+
 class Container(_Part, frozen=True):
     """A container and what it shall do; restart policy ``Always`` on an init container: a sidecar."""
 
@@ -40,6 +47,7 @@ class Container(_Part, frozen=True):
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     restart_policy: str = ""
+    resources: Resources = Resources()
 
 
 class Spec(_Part, frozen=True):
@@ -49,6 +57,8 @@ class Spec(_Part, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     restart_policy: str = "Always"
+    overhead: Mapping[str, Any] = NO_STRINGS
+    resources: Resources = Resources()
 
 
 class Running(_Part, frozen=True):
@@ -123,4 +133,9 @@ class PodView(_Part, frozen=True):
         return float(self.metadata.deletion_grace_period_seconds or 0)
 
 
+class _PodList(_Part, frozen=True):
+    items: tuple[PodView, ...]
+
+
 decode_pod: Final = msgspec.json.Decoder(PodView).decode
+decode_pods: Final = msgspec.json.Decoder(_PodList).decode

@@ -75,13 +75,13 @@ def ended(pod: PodView, now_s: float, exit_code: int) -> Patch:
     )
 
 
-def refused(pod: PodView, now_s: float, why: str) -> Patch:
-    """Its script can't be read, so it fails before it starts."""
+def refused(pod: PodView, now_s: float, reason: str, message: str) -> Patch:
+    """It fails before it starts."""
     return _patch(
         pod,
         phase="Failed",
-        reason="BadScript",
-        message=why,
+        reason=reason,
+        message=message,
         startTime=format_time(now_s),
         conditions=_conditions(now_s, initialized=False, ready=False, reason="PodFailed"),
     )

@@ -27,6 +27,7 @@ class Act(Enum):
     START = "start"
     FINISH = "finish"
     REMOVE = "remove"
+    REFUSE = "refuse"
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def test_a_stubborn_pod_stays_for_its_grace(cluster: Cluster) -> None:
     begun = time.monotonic()
     cluster.delete("Pod", f"{cluster.space}/a")
     cluster.until_gone("Pod", f"{cluster.space}/a")
-    assert 1.0 <= time.monotonic() - begun < 20
+    assert time.monotonic() - begun >= 1.0  # of 2, as the server keeps whole seconds
 
 
 def test_kubelets_that_start_anew_go_on_where_the_last_ones_stopped(cluster: Cluster) -> None:
@@ -193,3 +193,36 @@ def test_kubectl_reads_logs(cluster: Cluster) -> None:
 def _is_ready(node: Document) -> bool:
     conditions = node.get("status", {}).get("conditions", [])
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def test_a_pod_that_was_bound_past_the_nodes_room_is_refused_as_by_a_real_kubelet(cluster: Cluster) -> None:
+    play_nodes(cluster, 1, NodeShape(cpu="4"))
+    large = [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "3"}}}]
+    cluster.create(bound_pod(cluster, "first", containers=large))
+    until_phase(cluster, "first", "Running")
+    unbound = bound_pod(cluster, "second", containers=large)
+    del unbound["spec"]["nodeName"]
+    cluster.create(unbound)
+    binding = {"metadata": {"name": "second"}, "target": {"kind": "Node", "name": "node-0"}}
+    cluster.call(cluster.api.post(f"/api/v1/namespaces/{cluster.space}/pods/second/binding", binding))
+    status = until_phase(cluster, "second", "Failed")["status"]
+    assert status["reason"] == "OutOfcpu"
+    assert status["message"].endswith("cpu, requested: 3000, used: 3000, capacity: 4000")
+    cluster.delete("Pod", f"{cluster.space}/first")
+    cluster.until_gone("Pod", f"{cluster.space}/first")
+    cluster.create(bound_pod(cluster, "third", containers=large))
+    until_phase(cluster, "third", "Running")
+    assert phase(cluster, "second") == "Failed", "a kubelet does not look at it again"
+
+
+def test_news_of_a_node_that_come_late_refuse_nobody(cluster: Cluster) -> None:
+    """Pods and nodes come on different watches: before it refuses, a kubelet asks the server."""
+    play_nodes(cluster, 1, NodeShape(cpu="1"))
+    large = [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "3"}}}]
+    for number in range(10):
+        cpu = str(3 * (number + 1))
+        amounts = {"status": {"allocatable": {"cpu": cpu}, "capacity": {"cpu": cpu}}}
+        cluster.call(cluster.api.patch("/api/v1/nodes/node-0/status", amounts))
+        cluster.create(bound_pod(cluster, f"p{number}", containers=large))
+    for number in range(10):
+        until_phase(cluster, f"p{number}", "Running")
