@@ -18,7 +18,7 @@ FILL = (
 )
 """PyTorch: MiB that it got in steps of 32, ``refused``; free and total; and 32 again, once all was let go.
 
-The context comes first: expandable segments need none, and in a full slice it would be charged too late.
+The context comes first: expandable segments need none, and in a full slice it would be refused.
 """
 
 RUNTIME = (

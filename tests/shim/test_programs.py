@@ -7,6 +7,7 @@ which asks for no proof.
 """
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from tests.gpu.card import PYTHON, has
 from tests.gpu.scripts import FILL, RUNTIME
-from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, Probe, Slice, agree, one_slice
+from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, PATIENCE_S, Probe, Slice, agree, one_slice
 from tests.shim.runtimes import Runtime
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
@@ -139,6 +140,46 @@ def test_the_books_of_pytorch_are_the_drivers(pod_with_context: Slice, allocator
             agree(pod_with_context)
             probe.tell("")
     assert pod_with_context.counted() == 0
+
+
+RIVAL = (
+    "import random, sys, torch\n"
+    "torch.cuda.synchronize()\n"
+    "print('ready', flush=True)\n"
+    "input()\n"
+    "random.seed(int(sys.argv[1]))\n"
+    "held, refused = [], 0\n"
+    "for _ in range(400):\n"
+    "    try:\n"
+    "        held.append(torch.empty(random.randrange(1, 60) << 20, dtype=torch.uint8, device='cuda'))\n"
+    "    except torch.cuda.OutOfMemoryError:\n"
+    "        held, refused = held[len(held) // 2 :], refused + 1\n"
+    "    if held and random.random() < 0.3:\n"
+    "        held.pop(random.randrange(len(held)))\n"
+    "print(refused)\n"
+)
+"""PyTorch: makes its context, waits for a line, takes and lets go by dice; how often it was refused."""
+
+
+def talk_to_all(programs: "list[subprocess.Popen[str]]") -> list[str]:
+    """Lets all go on at once; what each says until its end."""
+    for program in programs:
+        Probe(program).tell("")
+    return [program.communicate(timeout=PATIENCE_S)[0] for program in programs]
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+def test_three_programs_share_a_slice(library: Path, tmp_path: Path, allocator: str) -> None:
+    with one_slice(tmp_path, (2048,), cards=[Card(context_mib=100)]) as slice_:
+        environment = torch_environment(allocator)
+        rivals = [slice_.start([PYTHON, "-c", RIVAL, str(seed)], environment) for seed in range(3)]
+        assert [Probe(rival).hear() for rival in rivals] == [["ready"]] * 3
+        told = talk_to_all(rivals)
+        assert [rival.returncode for rival in rivals] == [0, 0, 0], told
+        assert any(int(refused) > 0 for refused in told)
+        assert slice_.driver.violations == 0
+        assert slice_.counted() == slice_.held() == 0
 
 
 @pytest.mark.usefixtures("cuda_python")
