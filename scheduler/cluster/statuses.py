@@ -3,7 +3,8 @@
 Of each object only the latest wish is kept, so a slow server costs currency, not memory. What people wait for
 goes first; sentences in which only figures changed trickle behind at a low rate. Every patch names the
 object's identity: one made anew under the same name is not written (``guarded`` for custom objects). A pod
-about to be bound gets no more refusals.
+about to be bound gets no more refusals. What the server refuses for good (a webhook of others says no) is
+said once more every few minutes, unless there is something newer: webhooks are mended.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _MINOR_WIDTH, _MINOR_PER_SECOND, _MINOR_BURST = 1, 10.0, 10
 _TIMEOUT_S: Final = 10.0
 _NO_OBJECT: Final = '" not found'
 """What a server says of a missing object, and not of a kind that is not served."""
+REFUSED_AGAIN_S: Final = 300.0
+"""How long what the server refused is put off."""
+_MOST_PUT_OFF: Final = 4096
 _LOOKS: Final = 2
 """Tries after which an object that is not found is gone."""
 
@@ -53,6 +57,7 @@ class Wish:
         fields: of the status, by name.
         conditions: of a pod, by type.
         blank_at: version of the object when it had no status; "": it has one.
+        was_refused: long ago; the object may have changed since.
     """
 
     subject: Subject
@@ -61,6 +66,15 @@ class Wish:
     minor: bool = False
     tries: int = 0
     blank_at: str = ""
+    was_refused: bool = False
+
+    def without(self, newer: Wish) -> Wish | None:
+        """What *newer* leaves of this one; None if nothing."""
+        fields = {name: value for name, value in self.fields.items() if name not in newer.fields}
+        conditions = {name: each for name, each in self.conditions.items() if name not in newer.conditions}
+        if newer.subject.uid != self.subject.uid or not (fields or conditions):
+            return None
+        return replace(self, fields=fields, conditions=conditions)
 
     def after(self, older: Wish) -> Wish:
         """Both wishes in one; this one is the newer."""
@@ -98,6 +112,7 @@ class Statuses:
         self._api, self._fence, self._clock = api, fence, clock
         self._writing, self._served, self._dropped = writing, served, dropped
         self._wishes: dict[Key, Wish] = {}
+        self._put_off = _PutOff(self._put_again)
         self.stats = StatusStats()
         self.news: Lane[Key] = Lane(_NEWS_WIDTH, self._write, self._lost, Pace(_NEWS_PER_SECOND, _NEWS_BURST))
         self.trickle: Lane[Key] = Lane(
@@ -112,6 +127,7 @@ class Statuses:
         """Write *order*, together with what waits for the same object."""
         wish = self._wish(order)
         key = (wish.subject.kind, wish.subject.key)
+        self._put_off.overtake(key, wish)
         waiting = self._wishes.get(key)
         if waiting is not None:
             self.stats.overtaken += 1
@@ -128,6 +144,15 @@ class Statuses:
     def forget_pod(self, key: str) -> None:
         """The pod is about to be bound: what waits to be said of it no longer holds."""
         self._wishes.pop(("Pod", key), None)
+        self._put_off.forget(("Pod", key))
+
+    def lead(self) -> None:
+        """A new lead begins: what was refused before is not said again by itself."""
+        self._put_off.clear()
+
+    def come_back(self) -> None:
+        """Say now what was put off."""
+        self._put_off.come_back()
 
     def writing(self, pod: str) -> asyncio.Future[None] | None:
         """The end of the patch of *pod* that is on its way, if there is one."""
@@ -143,6 +168,7 @@ class Statuses:
         await self.news.close()
         await self.trickle.close()
         self._wishes.clear()
+        self._put_off.clear()
 
     # -- one patch ------------------------------------------------------------------------------
 
@@ -182,12 +208,25 @@ class Statuses:
 
     async def _patch_pod(self, wish: Wish) -> None:
         subject = wish.subject
+        if wish.was_refused and await self._has_node(subject):
+            return
         status: dict[str, Any] = dict(wish.fields)
         if wish.conditions:
             status["conditions"] = list(wish.conditions.values())
         body = {"metadata": {"uid": subject.uid}, "status": status}
         path = RESOURCES["Pod"].path(subject.namespace, subject.name, "status")
         await self._api.call("PATCH", path, body=body, content_type=STRATEGIC, timeout_s=_TIMEOUT_S)
+
+    async def _has_node(self, pod: Subject) -> bool:
+        found = await self._api.get(RESOURCES["Pod"].path(pod.namespace, pod.name))
+        return bool(found["spec"].get("nodeName"))
+
+    def _put_again(self, key: Key, wish: Wish) -> None:
+        """Say *wish*, which was refused, once more; what is newer it does not say."""
+        waiting = self._wishes.get(key)
+        self._wishes[key] = wish if waiting is None else waiting.after(wish)
+        if waiting is None:
+            self.trickle.put(key)
 
     def _refused(self, key: Key, wish: Wish, error: ApiError) -> None:
         passing = error.is_passing or error.status == 409
@@ -197,6 +236,7 @@ class Statuses:
             self._again(key, wish, error)
         elif not error.is_missing:
             self._lost(key, error.message)
+            self._put_off.add(key, wish)
 
     def _again(self, key: Key, wish: Wish, error: Exception) -> None:
         """Say it later, unless there is something newer by then."""
@@ -222,6 +262,51 @@ class Statuses:
             return Wish(order.subject, {"nominatedNodeName": order.node or None})
         condition = unscheduled(order.reason, order.message, self._clock(), fresh=not order.minor)
         return Wish(order.subject, conditions={SCHEDULED: condition}, minor=order.minor)
+
+
+class _PutOff:
+    """Wishes that the server refused, at most so many; all of them come back together after a while.
+
+    Args:
+        again: called for each.
+    """
+
+    def __init__(self, again: Callable[[Key, Wish], None]) -> None:
+        self._again = again
+        self._wishes: dict[Key, Wish] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, key: Key, wish: Wish) -> None:
+        """*wish* was refused."""
+        if len(self._wishes) < _MOST_PUT_OFF or key in self._wishes:
+            self._wishes[key] = replace(wish, minor=True, tries=0, was_refused=True)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(REFUSED_AGAIN_S, self.come_back)
+
+    def overtake(self, key: Key, newer: Wish) -> None:
+        """What *newer* says need not be said as it was."""
+        wish = self._wishes.pop(key, None)
+        left = None if wish is None else wish.without(newer)
+        if left is not None:
+            self._wishes[key] = left
+
+    def forget(self, key: Key) -> None:
+        """Nothing is to be said of that object."""
+        self._wishes.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._wishes.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def come_back(self) -> None:
+        """Give all of them back now."""
+        wishes = self._wishes.copy()
+        self.clear()
+        for key, wish in wishes.items():
+            self._again(key, wish)
 
 
 def unscheduled(reason: str, message: str, now: float, *, fresh: bool) -> dict[str, Any]:

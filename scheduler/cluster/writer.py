@@ -179,6 +179,7 @@ class Writer:
         """We lead from now on: what is held back is of an earlier lead."""
         self._grace.forget_all()
         self._groups.drop_held()
+        self.statuses.lead()
         self._dropped = False
 
     @property

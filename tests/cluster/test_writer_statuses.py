@@ -12,6 +12,7 @@ from tests.cluster.pod_server import Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import Clock, bind, first, run, submit
 from volcano_py.client.api import Api
+from volcano_py.scheduler.cluster import statuses
 from volcano_py.scheduler.cluster.events import EventLimits, Events, Reporter
 from volcano_py.scheduler.cluster.orders import (
     GroupOrder,
@@ -368,6 +369,68 @@ def test_a_first_status_is_written_whatever_was_known_of_it(
     server.put(QUEUE, **status)
     run(tmp_path, server, submit(QueueOrder("q", "uid-q", {"allocated": {"cpu": "3"}}, blank_at)))
     assert server.objects[QUEUE]["status"] == {**status.get("status", {}), "allocated": {"cpu": "3"}}
+
+
+def test_what_was_refused_for_good_is_said_once_more_long_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A webhook of others was out of order and answered 422; nothing has changed since."""
+    monkeypatch.setattr(statuses, "REFUSED_AGAIN_S", 0.05)
+    server = PodServer(choose=first(Fault(status=422), ends="/status"))
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([refusal("a")])
+        assert await writer.drain(60.0)
+        await until(lambda: "PodScheduled" in server.conditions(pod_path("a")))
+
+    run(tmp_path, server, work)
+    assert server.wrote("PATCH", f"{pod_path('a')}/status") == 2
+
+
+@pytest.mark.parametrize("how", ["newer", "bound", "bound by others", "another lead"])
+def test_what_was_refused_long_ago_is_not_said_of_what_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(statuses, "REFUSED_AGAIN_S", 3600.0)
+    server = PodServer(choose=first(Fault(status=422), ends="/status"))
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([refusal("a", "is old")])
+        assert await writer.drain(60.0)
+        if how == "newer":
+            writer.submit([refusal("a", "is new")])
+        elif how == "bound":
+            writer.submit([bind("a")])
+        elif how == "another lead":
+            writer.lead()
+        else:
+            server.objects[pod_path("a")]["spec"]["nodeName"] = "n9"
+        assert await writer.drain(60.0)
+        writer.statuses.come_back()
+        assert await writer.drain(60.0)
+
+    run(tmp_path, server, work)
+    said = server.conditions(pod_path("a")).get("PodScheduled", {})
+    assert said.get("message") == ("is new" if how == "newer" else None)
+
+
+def test_of_what_was_refused_only_what_is_newer_is_left_out(tmp_path: Path) -> None:
+    server = PodServer(choose=first(Fault(status=422), ends="/status"))
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([NominateOrder("ns", "a", "uid-a", "n1"), refusal("a", "is old")])
+        assert await writer.drain(60.0)
+        writer.submit([refusal("a", "is new")])
+        assert await writer.drain(60.0)
+        writer.statuses.come_back()
+        assert await writer.drain(60.0)
+
+    run(tmp_path, server, work)
+    assert server.conditions(pod_path("a"))["PodScheduled"]["message"] == "is new"
+    assert server.objects[pod_path("a")]["status"]["nominatedNodeName"] == "n1"
 
 
 def test_what_the_server_refuses_to_say_is_tried_once(tmp_path: Path) -> None:
