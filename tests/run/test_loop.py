@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,10 @@ def test_a_status_held_back_in_an_earlier_lead_is_never_written(tmp_path: Path) 
     assert server.objects[path]["status"] == {}
 
 
+def has_rested(feed: Told, times: int) -> bool:
+    return len(feed.rests) == times
+
+
 def test_who_waits_is_not_kept_waiting_by_a_calm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The feed rests for long, and listens for new pods, only where no other change can help anybody."""
     monkeypatch.setattr(collector, "settle", lambda: None)
@@ -235,7 +240,7 @@ def test_who_waits_is_not_kept_waiting_by_a_calm(tmp_path: Path, monkeypatch: py
             async with turning(feed, writer):
                 for number, told in enumerate(([there], [there], waiting, [there]), 1):
                     feed.tell(*told)
-                    await until(lambda number=number: len(feed.rests) == number)
+                    await until(partial(has_rested, feed, number))
             return feed.rests
 
     assert asyncio.run(live()) == [False, True, False, False]
