@@ -59,6 +59,9 @@ class Symbol:
         return ", ".join(re.split(r"[\s*]+", part)[-1] for part in self.params.split(", "))
 
 
+MOVING = {"memory", "arrays", "pools", "virtual memory", "graph memory", "sharing"}
+"""The families whose calls change what is held by name."""
+
 HOOKED = {"vgpu": "symbol", "vnpu": "ascend"}
 NEEDED = {"vgpu": "needed", "vnpu": "ascend_needed"}
 
@@ -129,6 +132,7 @@ def hooks_c(symbols: Sequence[Symbol]) -> str:
             "\tif (!guard_enter(&outer, __builtin_frame_address(0), __builtin_return_address(0))) {",
             f"\t\treturn real({symbol.arguments});",
             "\t}",
+            *(["\tguard_moves();"] if symbol.family in MOVING else []),
             f"\tconst {symbol.result} result = hook_{symbol.body}(real{rest});",
             "\tguard_leave(&outer);",
             "\treturn result;",

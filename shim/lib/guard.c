@@ -25,6 +25,7 @@ bool guard_keeps_out(const void *frame, const void *caller) {
 	}
 	pthread_setcancelstate(guard.cancel, NULL);
 	guard.frame = NULL;
+	guard_stops_moving();
 	if (latch_depth != 0) {
 		latch_depth = 0;
 		slice_fail("a signal handler jumped out of a call while the books were written");

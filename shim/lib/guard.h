@@ -16,6 +16,7 @@ struct guard {
 	int cancel;	   /* whether the thread could be cancelled before */
 	int card;	   /* where it has reserved... */
 	uint64_t bytes;	   /* ...what no record has yet */
+	bool moving;	   /* whether it counts in the process's `moving` */
 };
 
 extern __thread struct guard guard __attribute__((tls_model("initial-exec")));
@@ -35,6 +36,7 @@ static inline bool guard_enter(struct guard *outer, const void *frame, const voi
 	*outer = guard;
 	guard.frame = frame;
 	guard.bytes = 0;
+	guard.moving = false;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard.cancel);
 	if (slice_is_on()) {
 		if (outer->frame == NULL && outer->bytes != 0) {
@@ -46,12 +48,32 @@ static inline bool guard_enter(struct guard *outer, const void *frame, const voi
 	return false;
 }
 
+/* While the hook is under way, less may be held than the books say, and not only because less is needed. */
+static inline void guard_moves(void) {
+	guard.moving = true;
+	atomic_fetch_add(&slice_process()->moving, 1);
+}
+
+static inline void guard_stops_moving(void) {
+	if (guard.moving) {
+		atomic_fetch_sub(&slice_process()->moving, 1);
+		guard.moving = false;
+	}
+}
+
+/* Whether other threads' hooks that move are under way. */
+static inline bool guard_others_move(void) {
+	return atomic_load(&slice_process()->moving) > (guard.moving ? 1u : 0u);
+}
+
 static inline void guard_leave(const struct guard *outer) {
+	guard_stops_moving();
 	const int cancel = guard.cancel;
 	const bool nested = outer->frame != NULL;
 	guard.frame = outer->frame;
 	guard.card = outer->card;
 	guard.cancel = outer->cancel;
+	guard.moving = outer->moving;
 	guard.bytes = nested ? outer->bytes : 0;
 	pthread_setcancelstate(cancel, NULL);
 }

@@ -6,6 +6,7 @@
 #include "cores.h"
 #include "driver.h"
 #include "graph_books.h"
+#include "guard.h"
 #include "graph_cost.h"
 #include "streams.h"
 #include "timing.h"
@@ -133,6 +134,9 @@ CUresult hook_cuLaunchGridAsync(fn_cuLaunchGridAsync real, CUfunction f, int gri
 
 CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstream hStream) {
 	struct graph_charges charges;
+	if (slice_process()->graphs_allocate != 0) {
+		guard_moves();
+	}
 	if (!graph_books_begin(RECORD_EXEC, hGraphExec, &charges)) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}

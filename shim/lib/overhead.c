@@ -7,6 +7,7 @@
 
 #include "card.h"
 #include "clock.h"
+#include "guard.h"
 #include "latch.h"
 #include "nvml.h"
 #include "quota.h"
@@ -111,7 +112,7 @@ static bool held(struct process *process, int card, bool ended, uint64_t *bytes)
 }
 
 /* Returns false if something moved meanwhile. */
-static bool settle(struct process *process, int card, bool ended, uint64_t word) {
+static bool settle(struct process *process, int card, bool ended, uint64_t word, bool moved) {
 	uint64_t bytes;
 	const uint64_t before = atomic_load(&process->overhead[card]);
 	if (!held(process, card, ended, &bytes)) {
@@ -123,6 +124,9 @@ static bool settle(struct process *process, int card, bool ended, uint64_t word)
 	const uint64_t asked = (word > before ? word - before : 0) +
 			       atomic_load(&process->imported[card]) + copies_bytes(card);
 	const uint64_t after = bytes > asked ? bytes - asked : 0;
+	if (after < before && moved) {
+		return false;
+	}
 	atomic_store(&process->overhead[card], after);
 	quota_move(card, before, after);
 	return true;
@@ -139,11 +143,12 @@ static bool look(int card, bool has_before, bool ended) {
 	card_uuid(card, uuid);
 	latch_lock(&process->overhead_lock);
 	const uint64_t word = own_word(card);
+	const bool moved = guard_others_move();
 	if (nvml_read_processes(uuid, &process->view)) {
 		if (atomic_load(&own_slot()->host_pid) == 0) {
 			learn_host_pid(process, has_before);
 		}
-		done = settle(process, card, ended, word);
+		done = settle(process, card, ended, word, moved);
 	}
 	atomic_store(&process->overhead_due[card], clock_ns() + (done ? LOOK_EVERY_NS : 0));
 	latch_unlock(&process->overhead_lock);

@@ -49,6 +49,7 @@ struct process {
 	struct nvml_view view;	 /* under overhead_lock */
 	_Atomic uint32_t nvml_ready;
 	_Atomic uint64_t nvml_retry_ns; /* CLOCK_MONOTONIC ns before which it is not tried again */
+	_Atomic uint32_t moving;     /* calls under way that change what is held */
 	_Atomic uint32_t has_tiles;  /* some memory was mapped into an array */
 	_Atomic uint32_t has_greens; /* some context is a green one */
 	_Atomic uint32_t allocations; /* since the last look at the overhead */

@@ -7,6 +7,7 @@ import pytest
 
 from tests.shim.harness import Probe, Slice, one_slice
 from tests.shim.stub.state import MIB, Card
+from tests.shim.test_processes import until
 
 LIMIT_MIB = 256
 PRELUDE = """
@@ -148,6 +149,35 @@ for mib in (200, 300, 100):
         program = Program(slice_, script)
         with program.probe:
             assert [program.step() for _ in range(3)] == [("0 200", 200), ("2 200", 200), ("0 100", 100)]
+
+
+def test_a_look_while_another_thread_allocates_lowers_nothing(library: Path, tmp_path: Path) -> None:
+    """What is reserved and not yet taken is no reason to believe that contexts hold less."""
+    script = """
+import threading
+def hold_slowly():
+    retain()
+    must(cuda.cuMemAllocManaged(c.byref(c.c_uint64()), c.c_size_t(100 << 20), 1))
+retain()
+told("ready")
+thread = threading.Thread(target=hold_slowly)
+thread.start()
+sys.stdin.readline()
+told(cuda.cuCtxSetLimit(1, c.c_size_t(1)))
+thread.join()
+told("held")
+"""
+    with one_slice(tmp_path, (LIMIT_MIB,), cards=[Card(context_mib=100)]) as slice_:
+        slow_call = slice_.driver.fail("cuMemAllocManaged", 0, delay_us=2_000_000)
+        program = Program(slice_, script)
+        with program.probe as probe:
+            assert program.step() == ("ready", 100)
+            until(lambda: slow_call.calls == 1)
+            probe.tell("")
+            assert probe.hear() == ["0"]
+            assert slice_.counted() == 200 * MIB
+            probe.tell("")
+            assert program.step() == ("held", 200)
 
 
 def test_what_is_allocated_in_a_green_context_goes_with_the_primary_one(
