@@ -102,9 +102,16 @@ class Attempt:
                 break
             left = rest
             search = self._search(run, left) if left else search
-        if left:
+        if left and not self._is_beyond_help(run):
             self.desk.refuse(left, self._why(search, run, len(left)))
         return never + left
+
+    def _is_beyond_help(self, run: Run) -> bool:
+        """No node would do if it were empty, and that was said: who could not go is beside the point."""
+        if any(task not in self.session.refusals for task in run.tasks):
+            return False
+        rows = self.session.state.nodes.order
+        return bool(self.session.placer.unresolvable(run.klass, rows).all())
 
     def _search(self, run: Run, tasks: list[int]) -> Search:
         claim = Claim(self.desk.action, self.job, self.queue, tasks[0], run.klass)
