@@ -21,8 +21,8 @@ def test_a_restarted_kubelet_has_the_agent_again_within_seconds(tmp_path: Path) 
             for _ in range(3):
                 before = len(n1.kubelet.registrations)
                 await n1.kubelet.restart()
-                await n1.kubelet.until_registered(GPU, VGPU, devices=20)
-                assert len(n1.kubelet.registrations) == before + 2
+                await n1.kubelet.until_registered(*n1.options.resources, devices=20)
+                assert len(n1.kubelet.registrations) == before + len(n1.options.resources)
             admitted = await n1.run(await n1.sliced("a", part("GPU-1")))
             assert n1.region(admitted).devices[0].uuid == "GPU-1"
 
