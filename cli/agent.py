@@ -19,7 +19,7 @@ from volcano_py.scheduler.run.logs import set_up_logs
 from volcano_py.shim.agent.agent import Agent
 from volcano_py.shim.agent.cgroup.errors import CgroupError
 from volcano_py.shim.agent.cgroup.names import ROOTS
-from volcano_py.shim.agent.install import InstallError
+from volcano_py.shim.agent.install import InstallError, RegionFault
 from volcano_py.shim.agent.keeper import Watch
 from volcano_py.shim.agent.options import Options, Paces
 from volcano_py.shim.agent.policy import Answer, Freezing, Overuse, Policy, Sharing, Yielding
@@ -66,6 +66,9 @@ class Handing:
     memory_scaling: Annotated[
         float, typer.Option(min=0.1, max=100, help="How often memory is handed out.")
     ] = 1.0
+    region_fault: Annotated[
+        RegionFault, typer.Option(help="With a broken region programs get no card memory, or have no limits.")
+    ] = RegionFault.CLOSED
     cdi: Annotated[bool, typer.Option(help="Hand slices out as CDI devices.")] = False
     cdi_dir: Annotated[Path, typer.Option(help="Folder of CDI files.")] = Path("/var/run/cdi")
 
@@ -178,6 +181,7 @@ def agent(
         cdi=handing.cdi_dir if handing.cdi else None,
         nvml=places.nvml_library,
         cut=Cut(handing.split, handing.memory_scaling),
+        region_fault=handing.region_fault,
         ignored_xids=standard.ignored_xids if xids is None else frozenset(xids),
         paces=looking.paces(),
         watch=keeping.watch(places.device_dir),

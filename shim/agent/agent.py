@@ -72,7 +72,7 @@ class Agent:
         cutter: MigDriver | None = None,
     ) -> None:
         self._options, self._server = options, server
-        self._library = install(options.library, options.hook)
+        self._library = install(options.library, options.hook, options.region_fault)
         self._slices = Slices(options.hook / "slices")
         self._slices.load()
         self._log = structlog.get_logger()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from volcano_py.shim.agent.install import IN_CONTAINER, LIBRARY, PRELOAD
+from volcano_py.shim.agent.install import FAULT, IN_CONTAINER, LIBRARY, PRELOAD
 from volcano_py.shim.agent.slices import CACHE, REGION, Owner, write_file
 from volcano_py.shim.agent.wire import deviceplugin_pb2 as plugin
 
@@ -74,6 +74,7 @@ def grant(owner: Owner, host: Host) -> Grant:
     mounts = (
         Mount(str(host.hook / owner.library), f"{IN_CONTAINER}/{LIBRARY}", read_only=True),
         Mount(str(host.hook / PRELOAD), f"/etc/{PRELOAD}", read_only=True),
+        Mount(str(host.hook / FAULT), f"{IN_CONTAINER}/{FAULT}", read_only=True),
         Mount(str(folder / REGION), f"{SLICE}/{REGION}", read_only=False),
         Mount(str(folder / CACHE), f"{IN_CONTAINER}/{CACHE}", read_only=False),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from volcano_py.crds.cards import names
 from volcano_py.shim.agent.health import IGNORED_XIDS
+from volcano_py.shim.agent.install import RegionFault
 from volcano_py.shim.agent.keeper import Watch
 from volcano_py.shim.agent.publish import Cut
 
@@ -53,6 +54,7 @@ class Options:
         capabilities: where the kernel tells the device nodes of MIG instances.
         cdi: folder of CDI files; None answers the kubelet in full.
         nvml: NVML's file; None for the usual one.
+        region_fault: what follows where a container's region is broken.
         ignored_xids: errors that say nothing about a card.
         watch: how containers are held from outside; None if they are not.
     """
@@ -68,6 +70,7 @@ class Options:
     cdi: Path | None = None
     nvml: str | None = None
     cut: Cut = field(default_factory=lambda: Cut(10, 1.0))
+    region_fault: RegionFault = RegionFault.CLOSED
     ignored_xids: frozenset[int] = IGNORED_XIDS
     paces: Paces = field(default_factory=Paces)
     watch: Watch | None = None

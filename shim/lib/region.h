@@ -23,6 +23,7 @@
 #define REGION_SLOTS 1024
 #define REGION_UUID_BYTES 64
 #define REGION_PATH "/usr/local/vgpu/slice/region"
+#define REGION_FAULT_PATH "/usr/local/vgpu/region-fault" /* the agent's word, read-only to containers */
 
 /* Bytes of the file that are locked though no slot belongs to them. */
 #define REGION_LOCK_LIMITS 1024 /* who changes the limits */

@@ -54,10 +54,27 @@ static struct process *process_memory(void) {
 	return made;
 }
 
+/* What the agent says; nothing if that can't be read. */
+static void read_fault_word(char *word, size_t size) {
+	const int fd = open(REGION_FAULT_PATH, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const ssize_t count = fd < 0 ? -1 : read(fd, word, size - 1);
+	word[count > 0 ? count : 0] = '\0';
+	word[strcspn(word, "\n")] = '\0';
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+/* Whether a region that can't be used lets programs run without limits. Where the agent made the region it
+ * is the agent's to say: a pod that breaks its region must not also choose what follows. */
 static bool fault_is_open(void) {
-	char value[16];
-	return environment_value("VOLCANO_PY_REGION_FAULT", value, sizeof(value)) &&
-	       strcmp(value, "open") == 0;
+	char word[16] = "";
+	if (strcmp(slice.path, REGION_PATH) == 0) {
+		read_fault_word(word, sizeof(word));
+	} else if (!environment_value("VOLCANO_PY_REGION_FAULT", word, sizeof(word))) {
+		return false;
+	}
+	return strcmp(word, "open") == 0;
 }
 
 void slice_fail(const char *why) {
@@ -67,7 +84,7 @@ void slice_fail(const char *why) {
 	while (state != SLICE_OFF && state != SLICE_CLOSED) {
 		if (atomic_compare_exchange_weak(&slice.state, &state, next)) {
 			say("%s: %s; %s", slice.path, why,
-			    open ? "this process runs without limits (VOLCANO_PY_REGION_FAULT=open)"
+			    open ? "this process runs without limits, as is configured"
 				 : "all use of card memory is refused");
 		}
 	}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from volcano_py.shim.agent.install import InstallError, install
+from volcano_py.shim.agent.install import InstallError, RegionFault, install
 
 
 def test_a_file_that_is_mapped_is_never_touched(tmp_path: Path) -> None:
@@ -41,3 +41,11 @@ def test_half_a_file_of_an_agent_that_died_is_made_whole(tmp_path: Path) -> None
 def test_a_library_that_is_missing_is_said(tmp_path: Path) -> None:
     with pytest.raises(InstallError, match="libvgpu"):
         install(tmp_path / "libvgpu.so", tmp_path / "vgpu")
+
+
+def test_the_word_on_broken_regions_follows_the_setting(tmp_path: Path) -> None:
+    library, hook = tmp_path / "libvgpu.so", tmp_path / "vgpu"
+    library.write_bytes(b"content")
+    for fault in (RegionFault.CLOSED, RegionFault.OPEN, RegionFault.CLOSED):
+        install(library, hook, fault)
+        assert (hook / "region-fault").read_text() == f"{fault.value}\n"

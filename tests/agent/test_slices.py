@@ -51,6 +51,8 @@ def test_the_answer_has_what_our_library_and_hamis_need(tmp_path: Path) -> None:
             assert library.read_bytes() == b"quota"
             assert mounts["/etc/ld.so.preload"] == (hook / "ld.so.preload", True)
             assert (hook / "ld.so.preload").read_text() == "/usr/local/vgpu/libvgpu.so\n"
+            assert mounts["/usr/local/vgpu/region-fault"] == (hook / "region-fault", True)
+            assert (hook / "region-fault").read_text() == "closed\n"
             assert mounts["/usr/local/vgpu/slice/region"][0].is_file()
             assert mounts["/usr/local/vgpu/cache"][0].stat().st_mode & 0o777 == 0o777
             nodes = [Path(each.host_path).name for each in answer.devices]

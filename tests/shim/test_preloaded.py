@@ -128,3 +128,17 @@ def test_the_region_can_be_broken_and_that_gets_nothing(container: Container) ->
         )
         == "0"
     )
+
+
+@pytest.mark.parametrize(("word", "taken"), [("closed\n", 0), ("open\n", CARD_MIB), ("", 0), (None, 0)])
+def test_what_a_broken_region_means_is_the_agents_to_say(
+    container: Container, word: str | None, taken: int
+) -> None:
+    """A pod that asks to have no limits then is not heard."""
+    if word is not None:
+        (container.folder / "vgpu" / "region-fault").write_text(word)
+    breaks = 'truncate -s 100 /usr/local/vgpu/slice/region; exec "$0" libcuda.so.1'
+    held = container.run(
+        "sh", "-c", breaks, container.folder / "taker", VOLCANO_PY_REGION_FAULT="open" if taken == 0 else ""
+    )
+    assert held == str(taken)
