@@ -295,4 +295,5 @@ def held_by(cluster: Cluster, lease: str) -> str:
 
 
 def lease_spec(cluster: Cluster, lease: str) -> Document:
-    return (cluster.get("Lease", lease) or {}).get("spec", {})
+    spec: Document = (cluster.get("Lease", lease) or {}).get("spec", {})
+    return spec
