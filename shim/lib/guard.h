@@ -44,7 +44,9 @@ static inline bool guard_enter(struct guard *outer, const void *frame, const voi
 		}
 		return true;
 	}
+	const int cancel = guard.cancel;
 	guard = *outer;
+	pthread_setcancelstate(cancel, NULL);
 	return false;
 }
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -174,7 +175,7 @@ def hami(library: Path, tmp_path: Path) -> Iterator[Slice]:
         yield slice_
 
 
-def hami_environment(slice_: Slice) -> dict[str, str]:
+def bare_environment(slice_: Slice) -> dict[str, str]:
     """The container's variables without ours."""
     environment = slice_.environment()
     del environment["VOLCANO_PY_REGION"]
@@ -186,7 +187,7 @@ def hami_probe(slice_: Slice) -> Probe:
     (slice_.folder / "none").write_text("")
     process = subprocess.Popen(
         [build.build() / "probe", "dlsym", slice_.folder / "none"],
-        env=hami_environment(slice_),
+        env=bare_environment(slice_),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -234,11 +235,10 @@ def test_our_region_is_believed_and_the_environment_is_not(pod: Slice) -> None:
 
 def test_without_any_slice_the_library_is_not_in_the_way(pod: Slice) -> None:
     pod.driver.container("pod").limit_bytes[0] = 0
-    environment = {key: value for key, value in pod.environment().items() if key != "VOLCANO_PY_REGION"}
     (pod.folder / "none").write_text("")
     process = subprocess.Popen(
         [build.build() / "probe", "dlsym", pod.folder / "none"],
-        env=environment,
+        env=bare_environment(pod),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -246,6 +246,26 @@ def test_without_any_slice_the_library_is_not_in_the_way(pod: Slice) -> None:
     with Probe(process) as probe:
         assert probe.start().take("a", 16000) == 0
         assert probe.ask("info 0")[2] == str(16384 * MIB)
+
+
+def test_without_any_slice_a_thread_can_still_be_cancelled(pod: Slice) -> None:
+    """In our functions it can't be; the first call finds out that there is nothing to do in them."""
+    script = (
+        "import ctypes as c\n"
+        "before = c.c_int(9)\n"
+        "assert c.CDLL('libcuda.so.1').cuInit(0) == 0\n"
+        "c.CDLL(None).pthread_setcancelstate(0, c.byref(before))\n"
+        "print(before.value)\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        env=bare_environment(pod),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=DEADLINE_S,
+        check=True,
+    )
+    assert told.stdout == "0\n"
 
 
 def test_mps_in_the_environment_changes_nothing(pod: Slice, tmp_path: Path) -> None:
