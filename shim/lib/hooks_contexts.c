@@ -21,6 +21,13 @@ static CUresult undone(int card, CUresult result) {
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Drivers before 11.0 have the older one only. */
+static CUresult release_primary(CUdevice dev) {
+	fn_cuDevicePrimaryCtxRelease release = DRIVER(cuDevicePrimaryCtxRelease_v2);
+	release = release != NULL ? release : DRIVER(cuDevicePrimaryCtxRelease);
+	return release != NULL ? release(dev) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult hook_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUcontext *pctx,
 				       CUdevice dev) {
 	unsigned int flags;
@@ -34,7 +41,7 @@ CUresult hook_cuDevicePrimaryCtxRetain(fn_cuDevicePrimaryCtxRetain real, CUconte
 	CUcontext made = NULL;
 	CUresult result = real(pctx != NULL ? &made : NULL, dev);
 	if (!overhead_after_context(card, token) && result == CUDA_SUCCESS) {
-		result = undone(card, DRIVER(cuDevicePrimaryCtxRelease_v2)(dev));
+		result = undone(card, release_primary(dev));
 	}
 	if (result == CUDA_SUCCESS) {
 		*pctx = made;
@@ -49,12 +56,11 @@ static uint64_t primary_context(CUdevice dev) {
 	CUcontext context = NULL;
 	const fn_cuDevicePrimaryCtxGetState state = DRIVER(cuDevicePrimaryCtxGetState);
 	const fn_cuDevicePrimaryCtxRetain retain = DRIVER(cuDevicePrimaryCtxRetain);
-	const fn_cuDevicePrimaryCtxRelease_v2 release = DRIVER(cuDevicePrimaryCtxRelease_v2);
 	if (state == NULL || state(dev, &flags, &active) != CUDA_SUCCESS || !active ||
-	    retain == NULL || release == NULL || retain(&context, dev) != CUDA_SUCCESS) {
+	    retain == NULL || retain(&context, dev) != CUDA_SUCCESS) {
 		return 0;
 	}
-	release(dev);
+	release_primary(dev);
 	return (uint64_t)(uintptr_t)context;
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.shim.harness import Probe, Slice, one_slice
+from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
 from tests.shim.test_processes import until
 
@@ -133,6 +134,19 @@ def test_a_first_context_that_does_not_fit_goes_back(library: Path, tmp_path: Pa
         ("2 clean", 0),
         ("2 clean", 0),
     ]
+
+
+def test_a_driver_from_before_cuda_11_gets_its_context_back_too(library: Path, tmp_path: Path) -> None:
+    """It has no cuDevicePrimaryCtxRelease_v2."""
+    old = tmp_path / "libcuda.so.1"
+    sources = [build.SOURCES / name for name in build.LIBRARIES[old.name]]
+    build.compile_to(old, sources, "-shared", "-DcuDevicePrimaryCtxRelease_v2=newer")
+    with one_slice(tmp_path, (LIMIT_MIB,), cards=[Card(context_mib=300)]) as slice_:
+        slice_.driver.container("pod").limit_bytes[0] = 0
+        slice_.extra["LD_LIBRARY_PATH"] = f"{tmp_path}:{build.build()}"
+        program = Program(slice_, 'make("cuDevicePrimaryCtxRetain")')
+        with program.probe:
+            assert program.step() == ("2 clean", 0)
 
 
 def test_a_heap_counts_when_its_size_is_set(library: Path, tmp_path: Path) -> None:
