@@ -176,11 +176,30 @@ CUresult hook_cuGreenCtxCreate(fn_cuGreenCtxCreate real, CUgreenCtx *phCtx, void
 	return result;
 }
 
+static bool is_context_of(const struct record *record, uint64_t green) {
+	return record->kind == RECORD_GREEN_CONTEXT && record->bytes == green;
+}
+
+static void forget(const struct record *record) {
+	(void)record;
+}
+
+/* The driver may give the handle of its context to another one, which owns what is allocated in it. */
+static void forget_context_of(CUgreenCtx green) {
+	struct process *process = slice_process();
+	if (atomic_load_explicit(&process->has_greens, memory_order_relaxed) != 0) {
+		table_drain(&process->table, is_context_of, (uint64_t)(uintptr_t)green, forget);
+	}
+}
+
 CUresult hook_cuGreenCtxDestroy(fn_cuGreenCtxDestroy real, CUgreenCtx hCtx) {
 	struct record record;
 	const bool known = charge_lift(RECORD_GREEN, (uint64_t)(uintptr_t)hCtx, &record);
 	const uint64_t primary = known ? primary_context((CUdevice)record.extra) : 0;
 	const CUresult result = real(hCtx);
+	if (result == CUDA_SUCCESS) {
+		forget_context_of(hCtx);
+	}
 	if (known && result != CUDA_SUCCESS) {
 		struct record old;
 		table_put(&slice_process()->table, &record, &old);
@@ -200,6 +219,7 @@ CUresult hook_cuCtxFromGreenCtx(fn_cuCtxFromGreenCtx real, CUcontext *pContext, 
 	if (result == CUDA_SUCCESS &&
 	    table_find(&process->table, RECORD_GREEN, (uint64_t)(uintptr_t)hCtx, &green)) {
 		const struct record record = {.key = (uint64_t)(uintptr_t)*pContext,
+					      .bytes = (uint64_t)(uintptr_t)hCtx,
 					      .extra = primary_context((CUdevice)green.extra),
 					      .kind = RECORD_GREEN_CONTEXT,
 					      .card = green.card};

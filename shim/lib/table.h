@@ -25,7 +25,7 @@ enum record_kind {
 	RECORD_OBJECT,   /* virtual memory, by number; extra: how many hold it */
 	RECORD_CONTEXT,  /* made by the process, by handle: its card */
 	RECORD_GREEN,    /* a green context; extra: its device */
-	RECORD_GREEN_CONTEXT, /* a context of such a one; extra: the primary context */
+	RECORD_GREEN_CONTEXT, /* a context of such a one; bytes: that one, extra: the primary context */
 	RECORD_IMPORTED, /* somebody else's memory, by address or handle */
 };
 
