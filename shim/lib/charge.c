@@ -55,9 +55,6 @@ void charge_end(const struct charge *charge, int result, enum record_kind kind, 
 	if (charge->card < 0) {
 		return;
 	}
-	if (result == 0) {
-		guard_kept();
-	}
 	const struct record record = {.key = key,
 				      .bytes = charge->bytes,
 				      .extra = charge->context,
@@ -69,7 +66,9 @@ void charge_end(const struct charge *charge, int result, enum record_kind kind, 
 	}
 	/* A record that was left under the key is of memory that went away unseen. */
 	struct record old;
-	if (table_put(&slice_process()->table, &record, &old) && old.kind != RECORD_NONE) {
+	const bool is_known = table_put(&slice_process()->table, &record, &old);
+	guard_kept();
+	if (is_known && old.kind != RECORD_NONE) {
 		charge_return(&old);
 	}
 }

@@ -56,8 +56,8 @@ void objects_add(const struct charge *charge, uint64_t handle, uint64_t bytes) {
 	struct process *process = slice_process();
 	const struct hold hold = {.kind = RECORD_HANDLE, .key = handle, .bytes = 1};
 	struct record stale;
-	guard_kept();
 	latch_lock(&process->handles_lock);
+	guard_kept();
 	if (table_take(&process->table, RECORD_HANDLE, handle, &stale)) {
 		let_go(stale.extra); /* its release went unseen */
 	}

@@ -55,8 +55,8 @@ bool pool_books_settle(CUmemoryPool pool, int card, uint64_t paid) {
 	struct process *process = slice_process();
 	uint64_t reserved;
 	bool fits = true;
-	guard_kept();
 	latch_lock(&process->pools_lock);
+	guard_kept();
 	struct record record = record_of(pool, card);
 	if (!read_attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved)) {
 		reserved = record.bytes + paid;
