@@ -20,12 +20,15 @@ async def fill(n1: NodeUnderTest) -> None:
     assert admitted.answers["main"].envs["CUDA_OVERSUBSCRIBE"] == "true"
 
 
-@pytest.mark.parametrize("lent", [None, "149", "nonsense"])
-def test_a_card_is_not_handed_out_beyond_what_the_node_lends(tmp_path: Path, lent: str | None) -> None:
+@pytest.mark.parametrize(("lent", "has"), [(None, 16384), ("149", 24412), ("nonsense", 16384)])
+def test_a_card_is_not_handed_out_beyond_what_the_node_lends(
+    tmp_path: Path, lent: str | None, has: int
+) -> None:
     async def case() -> None:
         async with node(tmp_path, [card(0)]) as n1:
             await n1.patch_node({LENDS: lent})
-            with pytest.raises(StartError, match="GPU-0 would hold 24576 MiB of memory"):
+            await until(lambda: (n1.agent._notes() or {}).get(LENDS) == lent, "the agent knows")
+            with pytest.raises(StartError, match=f"GPU-0 would hold 24576 MiB of memory, it has {has}"):
                 await fill(n1)
 
     asyncio.run(case())

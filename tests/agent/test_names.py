@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +41,7 @@ def test_pods_of_each_name_share_a_card_by_one_set_of_books(tmp_path: Path) -> N
     """Two shares a card: a third is refused whatever name it comes by, though the kubelet has free ones."""
 
     async def case() -> None:
-        async with node(tmp_path, cut=replace(Cut(2, 1.0))) as n1:
+        async with node(tmp_path, cut=Cut(2, 1.0)) as n1:
             running = [
                 await n1.run(await n1.sliced(f"p{at}", part("GPU-0", 1000, 10), resource=name))
                 for at, name in enumerate((GPU, ANY))
