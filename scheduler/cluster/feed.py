@@ -148,9 +148,9 @@ class Feed:
             self._tasks[one] = self._group.create_task(one.run(), name=name)
 
     async def synced(self) -> None:
-        """Return once all kinds were listed; kinds the server does not serve count as listed, and empty."""
-        for one in self._reflectors:
-            await one.listed.wait()
+        """Return once all that is followed was listed; kinds the server does not serve are so, and empty."""
+        while waiting := [one for one in self._reflectors if not one.listed.is_set()]:
+            await waiting[0].listed.wait()
 
     @property
     def listens(self) -> bool:

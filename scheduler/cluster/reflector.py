@@ -171,9 +171,10 @@ class Reflector:
                 await self._recover(error)
 
     def forget(self) -> None:
-        """Say of all objects that they are gone: nobody follows them from now on."""
+        """Say of all objects that they are gone: nobody follows them, or waits for them, from now on."""
         for key in list(self._held):
             self._delete(key, self._version)
+        self.listed.set()
         self._told()
 
     async def _recover(self, error: ApiError | Unreachable | Garbage) -> None:

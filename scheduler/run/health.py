@@ -17,6 +17,7 @@ class Health:
 
     Attributes:
         synced: everything was read once.
+        unread: before that, what can't be read now, and why; "" if nothing.
         faults: cycles in a row that failed.
         config_trouble: what is wrong with the configuration file now.
     """
@@ -29,6 +30,7 @@ class Health:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.synced = False
+        self.unread = ""
         self.faults = 0
         self.config_trouble = config_trouble
         self._silent_s, self._clock = silent_s, clock
@@ -50,7 +52,7 @@ class Health:
     def ready(self) -> str:
         """Why the process is not at its work; "" if it is."""
         if not self.synced:
-            return "the cluster has not been read yet"
+            return "the cluster has not been read yet" + (f": {self.unread}" if self.unread else "")
         trouble = self.config_trouble()
         if trouble:
             return f"the configuration file is not in force: {trouble}"

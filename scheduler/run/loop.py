@@ -130,13 +130,23 @@ class Loop:
     async def _synced(self, stop: asyncio.Event) -> bool:
         """Wait until all kinds are listed; what has come is taken in meanwhile. False if stopped before."""
         synced = asyncio.ensure_future(self._feed.synced())
+        told: set[str] = set()
         while not synced.done() and not stop.is_set():
+            self._tell_unread(told)
             await self._until(TICK_S, self._feed.changed, stop, also=synced)
             if self._feed.changed.is_set():
                 await self._turn(cycles=False)
             self._health.beat()
         synced.cancel()
         return not stop.is_set()
+
+    def _tell_unread(self, told: set[str]) -> None:
+        """Say what can't be read, in the log once: no cycle runs before it is."""
+        problems = self._feed.stats.problems
+        self._health.unread = "; ".join(f"{kind}: {why}" for kind, why in problems.items())
+        for kind in problems.keys() - told:
+            _log.warning("unread", kind=kind, error=problems[kind])
+        told.update(problems)
 
     async def _wait(self, stop: asyncio.Event) -> None:
         """Until there may be something to do; changes that come together are taken together."""

@@ -19,7 +19,7 @@ from volcano_py.crds.schedulerconfig import (
     load_scheduler_config,
     parse_scheduler_config,
 )
-from volcano_py.scheduler.cluster.feed import Feed
+from volcano_py.scheduler.cluster.feed import ENGINE_KINDS, Feed
 from volcano_py.scheduler.run.following import CONFIG_MAP, DeviceConfigs, device_config, feed_for
 
 CONFIG_MAPS = RESOURCES[CONFIG_MAP].path()
@@ -155,3 +155,27 @@ def test_a_name_that_may_not_be_read_is_told(tmp_path: Path) -> None:
         assert configs.trouble == ""
 
     scenario(body, tmp_path, "a")
+
+
+def test_who_may_not_read_the_first_name_is_not_kept_waiting_for_it_by_another(tmp_path: Path) -> None:
+    """As at a start with a ConfigMap that may not be read, until the configuration names another."""
+
+    async def run() -> None:
+        async with fs.fault_server() as server, await Api.connect(server.kubeconfig(tmp_path)) as api:
+            server.token = "nobody has it"
+            feed = feed_for(api, naming("a"))
+            configs = DeviceConfigs(feed, naming("a"))
+            task = asyncio.create_task(feed.run())
+            synced = asyncio.create_task(feed.synced())
+            await until(lambda: CONFIG_MAP in feed.stats.problems, "the first one refused")
+            [first] = feed.of(CONFIG_MAP)
+            configs.expect(naming(""))
+            configs.turn()
+            server.token = ""
+            await until(synced.done, "all others read")
+            assert first.stats.lists == 0
+            assert all(feed.stats.kinds[kind].lists for kind in ENGINE_KINDS)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster import fault_server as fs
 from tests.cluster.pod_server import Fault, PodServer, pod_path
 from tests.cluster.waiting import until
 from tests.cluster.writing import bind, first, run
@@ -46,11 +47,12 @@ async def turning(
     *,
     leads: Callable[[], bool] = lambda: True,
     clock: Callable[[], float] = time.time,
+    health: Health | None = None,
 ) -> AsyncIterator[tuple[Loop, Worker]]:
     """A loop over *feed* and *writer* that turns; stopped and closed at the end."""
     carrier, triggers = Carrier(EvictionStyle(), "test"), Triggers(1.0)
     worker = Worker(read_config(CONFIG), SCHEDULER_NAMES, carrier, triggers, Metrics())
-    loop, stop = Loop(feed, writer, worker, leads, Health(), Pacing(), clock), asyncio.Event()
+    loop, stop = Loop(feed, writer, worker, leads, health or Health(), Pacing(), clock), asyncio.Event()
     running = asyncio.ensure_future(loop.run(stop))
     try:
         yield loop, worker
@@ -244,3 +246,27 @@ def test_who_waits_is_not_kept_waiting_by_a_calm(tmp_path: Path, monkeypatch: py
             return feed.rests
 
     assert asyncio.run(live()) == [False, True, False, False]
+
+
+def test_what_may_not_be_read_is_told_while_all_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    health = Health()
+
+    async def live() -> None:
+        async with fs.fault_server() as server, await Api.connect(server.kubeconfig(tmp_path)) as api:
+            server.token = "nobody has it"
+            feed, writer = Feed(api, ("Pod",)), Writer(api)
+            following = asyncio.create_task(feed.run())
+            async with turning(feed, writer, health=health):
+                await until(
+                    lambda: "read yet: Pod: GET /api/v1/pods: 401" in health.ready(),
+                    "what is missing is told",
+                )
+                server.token = ""
+                await until(lambda: not health.ready(), "all is read")
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    asyncio.run(live())
