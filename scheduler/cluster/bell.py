@@ -49,7 +49,7 @@ class Bell:
         if self._wanted.is_set():
             self._wanted.clear()
             self.is_up = False
-            if self._scope is not None:
+            if self._scope is not None and not self._scope.expired():
                 self._scope.reschedule(0.0)
 
     async def run(self) -> None:
