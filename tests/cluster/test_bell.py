@@ -91,7 +91,9 @@ def test_who_is_told_not_to_listen_hangs_up_and_can_be_told_again() -> None:
                 view.feed.rest(0.01, listen=True)
                 view.feed.rest(0.0)
                 assert not view.feed.listens
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # it is about to hang up
+                view.feed.rest(0.01, listen=True)
+                view.feed.rest(0.0)
             assert not view.feed.rang
             server.put(PODS, pod("new"))
             await until(view.caught_up, "the pod")
