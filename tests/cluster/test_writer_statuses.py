@@ -266,7 +266,10 @@ def test_a_podgroup_whose_member_is_placed_again_is_said_to_run_then(tmp_path: P
     assert server.objects[GROUP]["status"] == {"phase": "Running"}
 
 
-def test_in_a_burst_pods_start_before_groups_are_told(tmp_path: Path) -> None:
+def test_in_a_burst_pods_start_before_groups_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("volcano_py.scheduler.cluster.writer.BURST_S", 3600.0)
     server = PodServer()
     for name in "abcd":
         server.pod(name)
