@@ -19,8 +19,8 @@ LIBS = ("-lpthread", "-ldl")
 
 BOOKS = ("state.c", "books.c")
 CUDA = (
-    *("device", "context", "memory", "array", "pool", "virtual", "tiles"),
-    *("stream", "launch", "graph", "nodes", "capture", "lookup"),
+    *("device", "context", "memory", "array", "pool", "pool_sharing", "virtual", "multicast", "tiles"),
+    *("stream", "launch", "graph", "graph_memory", "nodes", "capture", "lookup"),
 )
 NVML = ("nvml.c", "nvml_memory.c", "nvml_topology.c", "nvml_mig.c", "nvml_events.c")
 LIBRARIES = {

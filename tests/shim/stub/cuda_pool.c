@@ -5,21 +5,13 @@
 
 #include "driver.h"
 #include "graph.h"
+#include "pool.h"
 
 #define CHUNK (2ull << 20)
 
 /* CUmemPool_attribute by number. */
 enum { THRESHOLD = 4, RESERVED = 5, RESERVED_HIGH = 6, USED = 7, USED_HIGH = 8 };
 enum { TYPE = 9, EXPORTS = 10, LOCATION_ID = 11, LOCATION_TYPE = 12 };
-
-struct pool {
-	address handle;
-	int card; /* -1: host memory */
-	int type;
-	struct location location;
-	uint64_t threshold, reserved, reserved_high, used, used_high, most_bytes;
-	struct pool *next;
-};
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools;
@@ -62,12 +54,19 @@ static struct pool *default_of(int card) {
 	return defaults[card];
 }
 
-static struct pool *pool_of(address handle) {
+struct pool *pool_of(address handle) {
 	struct pool *pool = pools;
 	while (pool != NULL && pool->handle != handle) {
 		pool = pool->next;
 	}
 	return pool;
+}
+
+address pool_of_others(void) {
+	pthread_mutex_lock(&guard);
+	address handle = pool_new(-1, 0)->handle;
+	pthread_mutex_unlock(&guard);
+	return handle;
 }
 
 static uint64_t chunks(uint64_t bytes) {
@@ -163,7 +162,7 @@ CU_API cuMemAllocAsync_ptsz(address *out, size_t bytes, void *stream) {
 	return allocate_current(out, bytes, stream, 1);
 }
 
-static int allocate_from(address *out, size_t bytes, address handle) {
+int pool_allocate(address *out, size_t bytes, address handle) {
 	NEED(out != NULL && bytes > 0);
 	pthread_mutex_lock(&guard);
 	struct pool *pool = pool_of(handle);
@@ -177,7 +176,7 @@ CU_API cuMemAllocFromPoolAsync(address *out, size_t bytes, address pool, void *s
 	(void)state;
 	(void)context;
 	(void)stream;
-	return allocate_from(out, bytes, pool);
+	return pool_allocate(out, bytes, pool);
 }
 
 CU_API cuMemAllocFromPoolAsync_ptsz(address *out, size_t bytes, address pool, void *stream) {
@@ -185,7 +184,7 @@ CU_API cuMemAllocFromPoolAsync_ptsz(address *out, size_t bytes, address pool, vo
 	(void)state;
 	(void)context;
 	(void)stream;
-	return allocate_from(out, bytes, pool);
+	return pool_allocate(out, bytes, pool);
 }
 
 int pooled_free(address start) {
@@ -390,46 +389,4 @@ CU_API cuMemPoolSetAttribute(address handle, int attribute, const void *value) {
 	}
 	pthread_mutex_unlock(&guard);
 	return pool == NULL ? CU_INVALID_VALUE : CU_OK;
-}
-
-/* Pools of other processes: their memory is that process's. The token names nothing but itself. */
-CU_API cuMemPoolExportToShareableHandle(void *out, address handle, int kind, unsigned long long flags) {
-	DRIVER_ENTER();
-	(void)state;
-	NEED(out != NULL && kind == 1 && flags == 0 && pool_of(handle) != NULL);
-	*(int *)out = 0;
-	return CU_OK;
-}
-
-CU_API cuMemPoolImportFromShareableHandle(address *out, void *handle, int kind, unsigned long long flags) {
-	DRIVER_ENTER();
-	(void)state;
-	(void)handle;
-	NEED(out != NULL && kind == 1 && flags == 0);
-	pthread_mutex_lock(&guard);
-	*out = pool_new(-1, 0)->handle;
-	pthread_mutex_unlock(&guard);
-	return CU_OK;
-}
-
-CU_API cuMemPoolExportPointer(address out[8], address start) {
-	DRIVER_ENTER();
-	(void)state;
-	const struct object *object = object_find(start, POOLED, POOLED);
-	NEED(out != NULL && object != NULL);
-	memset(out, 0, 64);
-	out[0] = start;
-	out[1] = object->bytes;
-	return CU_OK;
-}
-
-CU_API cuMemPoolImportPointer(address *out, address handle, const address shared[8]) {
-	DRIVER_ENTER();
-	(void)state;
-	NEED(out != NULL && shared != NULL);
-	pthread_mutex_lock(&guard);
-	struct pool *pool = pool_of(handle);
-	int rc = pool == NULL ? CU_INVALID_VALUE : allocate(pool, out, shared[1]);
-	pthread_mutex_unlock(&guard);
-	return rc;
 }

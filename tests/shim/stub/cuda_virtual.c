@@ -1,4 +1,4 @@
-/* CUDA: physical memory by handle and its mappings, memory of other processes, external memory, multicast. */
+/* CUDA: physical memory by handle and its mappings, memory of other processes, external memory. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void let_go(struct object *object) {
 	free(object);
 }
 
-static address physical_new(int card, uint64_t bytes, const struct allocation_prop *prop, int owned) {
+address physical_new(int card, uint64_t bytes, const struct allocation_prop *prop, int owned) {
 	struct physical *physical = calloc(1, sizeof *physical);
 	if (physical == NULL) {
 		abort();
@@ -60,6 +60,17 @@ CU_API cuMemCreate(address *out, size_t bytes, const struct allocation_prop *pro
 struct object *physical_hold(address handle) {
 	pthread_mutex_lock(&guard);
 	struct object *object = object_find(handle, PHYSICAL, PHYSICAL);
+	if (object != NULL) {
+		((struct physical *)object->detail)->mappings++;
+	}
+	pthread_mutex_unlock(&guard);
+	return object;
+}
+
+struct object *physical_hold_at(address start) {
+	pthread_mutex_lock(&guard);
+	struct object *mapping = object_find(start, MAPPING, MAPPING);
+	struct object *object = mapping == NULL ? NULL : mapping->detail;
 	if (object != NULL) {
 		((struct physical *)object->detail)->mappings++;
 	}
@@ -321,114 +332,4 @@ CU_API cuDestroyExternalMemory(address external) {
 	}
 	free(object);
 	return CU_OK;
-}
-
-/* CUmulticastObjectProp */
-struct multicast_prop {
-	unsigned int devices;
-	size_t bytes;
-	unsigned long long handle_types, flags;
-};
-
-/* A multicast object has no memory of its own: what is bound to it has. */
-CU_API cuMulticastCreate(address *out, const struct multicast_prop *prop) {
-	DRIVER_ENTER();
-	(void)state;
-	NEED(out != NULL && prop != NULL && prop->devices > 0 && prop->bytes > 0);
-	struct allocation_prop nowhere = {0};
-	*out = physical_new(-1, prop->bytes, &nowhere, 1);
-	return CU_OK;
-}
-
-CU_API cuMulticastAddDevice(address multicast, int device) {
-	DRIVER_ENTER();
-	NEED_CARD(card_of(device));
-	NEED(object_find(multicast, PHYSICAL, PHYSICAL) != NULL);
-	return CU_OK;
-}
-
-/* What keeps bound memory alive. */
-static struct binding {
-	address multicast;
-	size_t offset;
-	struct object *object;
-	struct binding *next;
-} *bindings;
-
-static int bind(address multicast, size_t offset, struct object *object) {
-	struct binding *binding = malloc(sizeof *binding);
-	if (binding == NULL) {
-		abort();
-	}
-	*binding = (struct binding){multicast, offset, object, bindings};
-	bindings = binding;
-	((struct physical *)object->detail)->mappings++;
-	return CU_OK;
-}
-
-static int bind_memory(address multicast, size_t offset, address handle, size_t memory_offset, size_t bytes,
-                       unsigned long long flags) {
-	(void)memory_offset;
-	NEED(bytes > 0 && flags == 0 && object_find(multicast, PHYSICAL, PHYSICAL) != NULL);
-	pthread_mutex_lock(&guard);
-	struct object *object = object_find(handle, PHYSICAL, PHYSICAL);
-	int rc = object == NULL ? CU_INVALID_VALUE : bind(multicast, offset, object);
-	pthread_mutex_unlock(&guard);
-	return rc;
-}
-
-CU_API cuMulticastBindMem(address multicast, size_t offset, address handle, size_t memory_offset, size_t bytes,
-                          unsigned long long flags) {
-	DRIVER_ENTER();
-	(void)state;
-	return bind_memory(multicast, offset, handle, memory_offset, bytes, flags);
-}
-
-static int bind_address(address multicast, size_t offset, address start, size_t bytes, unsigned long long flags) {
-	NEED(bytes > 0 && flags == 0 && object_find(multicast, PHYSICAL, PHYSICAL) != NULL);
-	pthread_mutex_lock(&guard);
-	struct object *mapping = object_find(start, MAPPING, MAPPING);
-	int rc = mapping == NULL ? CU_INVALID_VALUE : bind(multicast, offset, mapping->detail);
-	pthread_mutex_unlock(&guard);
-	return rc;
-}
-
-CU_API cuMulticastBindAddr(address multicast, size_t offset, address start, size_t bytes, unsigned long long flags) {
-	DRIVER_ENTER();
-	(void)state;
-	return bind_address(multicast, offset, start, bytes, flags);
-}
-
-CU_API cuMulticastBindMem_v2(address multicast, int device, size_t offset, address handle, size_t memory_offset, size_t bytes,
-                             unsigned long long flags) {
-	DRIVER_ENTER();
-	NEED_CARD(card_of(device));
-	return bind_memory(multicast, offset, handle, memory_offset, bytes, flags);
-}
-
-CU_API cuMulticastBindAddr_v2(address multicast, int device, size_t offset, address start, size_t bytes,
-                              unsigned long long flags) {
-	DRIVER_ENTER();
-	NEED_CARD(card_of(device));
-	return bind_address(multicast, offset, start, bytes, flags);
-}
-
-CU_API cuMulticastUnbind(address multicast, int device, size_t offset, size_t bytes) {
-	DRIVER_ENTER();
-	NEED_CARD(card_of(device));
-	(void)bytes;
-	pthread_mutex_lock(&guard);
-	struct binding **link = &bindings;
-	while (*link != NULL && ((*link)->multicast != multicast || (*link)->offset != offset)) {
-		link = &(*link)->next;
-	}
-	struct binding *binding = *link;
-	if (binding != NULL) {
-		*link = binding->next;
-		((struct physical *)binding->object->detail)->mappings--;
-		let_go(binding->object);
-		free(binding);
-	}
-	pthread_mutex_unlock(&guard);
-	return binding == NULL ? CU_INVALID_VALUE : CU_OK;
 }

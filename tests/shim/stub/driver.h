@@ -160,8 +160,12 @@ void memory_give(int card, uint64_t bytes);
 int linear_free(address start);
 int pooled_free(address start);
 
-/* Physical memory by its handle, or NULL; it lives until it is dropped. */
+/* New physical memory, which somebody else may own. */
+address physical_new(int card, uint64_t bytes, const struct allocation_prop *prop, int owned);
+
+/* Physical memory by its handle or a mapping's start, or NULL; it lives until it is dropped. */
 struct object *physical_hold(address handle);
+struct object *physical_hold_at(address start);
 void physical_drop(struct object *object);
 
 /* An array that is gone holds no memory of handles any more. */

@@ -40,6 +40,9 @@ int graph_free_memory(struct graph *graph, address start);
 /* Frees what a launched graph left allocated; INVALID_VALUE when it isn't such memory. */
 int graph_memory_free(address start);
 
+/* Takes the memory of an instantiated graph, which is idle until a launch. */
+int graph_upload(const struct graph *exec);
+
 uint64_t kernel_ns(const struct stub_card *card, address function, uint64_t blocks);
 void stream_run(struct stub_state *state, struct stub_stream *stream, uint64_t duration);
 
