@@ -31,8 +31,8 @@ MOST_SCORE: Final = 10**6
 """No link counts more, whatever a node says; real ones stay below two thousand."""
 _MOST_EXCHANGED: Final = 32
 """Of more cards than these only one at a time is exchanged."""
-_MOST_KNOWN: Final = 4096
-"""Answers that are kept of one graph; with more different rooms than that it begins anew."""
+_MOST_KEPT: Final = 1 << 23
+"""Bytes of answers that are kept of one graph; with more it begins anew. 8 cards never have so many."""
 
 
 class LinkGraph:
@@ -47,6 +47,7 @@ class LinkGraph:
         self.weights = weights
         self.islands = _islands(_graph(weights))
         self._known: dict[tuple[int, bytes], Mask] = {}
+        self._kept = 0
 
     @classmethod
     def of(cls, cards: int, scores: Mapping[tuple[int, int], int]) -> LinkGraph:
@@ -60,9 +61,11 @@ class LinkGraph:
         """
         key = count, fit.tobytes()
         if key not in self._known:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = self._find(count, fit)
+            found = self._find(count, fit)
+            if self._kept + found.nbytes > _MOST_KEPT:
+                self._known, self._kept = {}, 0
+            self._known[key] = found
+            self._kept += found.nbytes
         return self._known[key]
 
     def _find(self, count: int, fit: Mask) -> Mask:

@@ -134,3 +134,12 @@ def test_graphs_are_made_once_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changed is not None
     assert changed.weights[0, 1] == 60
     assert graphs.of(0, "what", first) is None
+
+
+def test_what_is_kept_of_answers_is_bounded_by_its_size() -> None:
+    """On 16 cards that are all linked alike every one of up to 12,870 sets is as good as the others."""
+    graph = LinkGraph.of(16, dict.fromkeys(itertools.combinations(range(16), 2), 200))
+    asked = 0
+    for away in itertools.combinations(range(16), 3):
+        asked += graph.best(6, np.isin(np.arange(16), away, invert=True)).nbytes
+    assert 0 < sum(sets.nbytes for sets in graph._known.values()) <= linkgraph._MOST_KEPT < asked
