@@ -14,6 +14,7 @@ import pytest
 from tests.shim.harness import Slice, one_slice
 from tests.shim.stub import build
 from tests.shim.stub.build import ROOT
+from tests.shim.test_processes import bury
 
 STORM = [build.PROGRAMS / name for name in ("storm.c", "families.c", "entry.c")]
 LAUNCHES = [build.PROGRAMS / name for name in ("launches.c", "entry.c")]
@@ -76,8 +77,11 @@ def test_storms_of_threads(
         for seed in range(rounds):
             words: list[str | Path] = [program, *map(str, (seed, threads, steps, 60, 2))]
             beside = slice_.start(words, changes)
-            told = slice_.run(words, changes, deadline_s=600)
-            assert told.split()[:2] == beside.communicate(timeout=600)[0].split()[:2] == ["ready", "done"]
+            try:
+                told = slice_.run(words, changes, deadline_s=600)
+                assert told.split()[:2] == beside.communicate(timeout=600)[0].split()[:2] == ["ready", "done"]
+            finally:
+                bury([beside])
         assert slice_.driver.violations == 0
         assert slice_.held(0) == slice_.held(1) == 0
 
