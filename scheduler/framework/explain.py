@@ -42,7 +42,7 @@ def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) ->
     message = f"0/{len(rows)} nodes are available" + (f": {reasons}." if reasons else ".")
     absent = _nobody_has(state, missing, rows)
     if absent:
-        message += f" And {absent_text(state, absent)}."
+        message += f" And {'; '.join(absent_text(state, name) for name in absent)}."
     elif missing and nearest:
         message += f" Nearest is {nearest}, {amounts_text(state, missing)} short."
     return Refusal(NODES_UNFIT, message, len(rows), failed, missing, nearest)
@@ -74,9 +74,7 @@ def _nearest(
     return state.nodes.names[rows[position]], state.vocabulary.amounts(short[position])
 
 
-def _nobody_has(state: ClusterState, missing: Mapping[str, int], rows: Rows32) -> str:
-    """The first resource of *missing*, by name, that none of the nodes *rows* offers; "" if there is none."""
+def _nobody_has(state: ClusterState, missing: Mapping[str, int], rows: Rows32) -> list[str]:
+    """Those resources of *missing* that none of the nodes *rows* offers, by name."""
     column = state.vocabulary.column
-    return next(
-        (name for name in sorted(missing) if not state.nodes.allocatable[rows, column(name)].any()), ""
-    )
+    return [name for name in sorted(missing) if not state.nodes.allocatable[rows, column(name)].any()]

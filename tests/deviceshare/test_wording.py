@@ -76,12 +76,13 @@ def test_lost_work_is_counted_in_cards(record: str, started: float, text: str) -
     assert lost_text(engine.open(NOW), task) == text
 
 
-def test_a_resource_that_no_node_has_is_named_in_the_refusal() -> None:
-    typo = pod("a-0", "a", None, requests={"nvidia.com/gpus": "1"})
+def test_resources_that_no_node_has_are_named_in_the_refusal() -> None:
+    typo = pod("a-0", "a", None, requests={"nvidia.com/gpus": "1", "memry": "1"})
     engine = card_engine(card_node("n1", 1000), group("a", phase="Inqueue"), typo)
     assert engine.cycle(NOW).refusals["ml/a-0"].message == (
-        "0/1 nodes are available: 1 Insufficient nvidia.com/gpus. "
-        'And no node offers nvidia.com/gpus (did you mean "nvidia.com/gpu"?).'
+        "0/1 nodes are available: 1 Insufficient memry, 1 Insufficient nvidia.com/gpus. "
+        'And no node offers memry (did you mean "memory"?); '
+        'no node offers nvidia.com/gpus (did you mean "nvidia.com/gpu"?).'
     )
 
 
