@@ -333,6 +333,9 @@ def test_a_dropped_field_of_a_crd_is_found_on_the_server(person: Person) -> None
 
 def test_versions(person: Person) -> None:
     assert "server   v1." in person.says("version")
+    told = person.data("version")
+    assert told["serverVersion"]["gitVersion"].startswith("v1.")
+    assert person.data("version", "--client") == {"clientVersion": told["clientVersion"]}
 
 
 def test_top_goes_on_and_shows_what_has_changed(person: Person) -> None:
