@@ -1,5 +1,5 @@
 /* What monitoring tools are told: the slice, and the processes in it. NVML calls are answered from
- * the books alone, so that a tool needs no context. */
+ * the books and what NVML says, so that a tool needs no context. */
 #define _GNU_SOURCE
 #include <time.h>
 
