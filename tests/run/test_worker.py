@@ -205,7 +205,8 @@ def test_an_eviction_names_whom_the_claimant_was_made_for() -> None:
     [eviction] = of(orders, EvictOrder)
     assert isinstance(eviction, EvictOrder)
     assert eviction.for_whom == "ml/podgroup-1"
-    assert eviction.message.startswith("evicted for ml/podgroup-1 (Job train) by preempt: ")
+    rule = "ml/podgroup-1 (Job train, priority 9) goes before ml/low (priority 0) in queue default"
+    assert eviction.message.startswith(f"evicted for ml/podgroup-1 (Job train) by preempt: {rule}")
     assert eviction.message.endswith(f"(lost: {eviction.lost})")
 
 

@@ -230,7 +230,7 @@ class Attempt:
             pair = f"{unit.level[1]} gives way to {int(state.tasks.priority[search.claim.task])}"
             return f"preempt: inside {self.job.key} pod priority {pair}"
         other = state.jobs[unit.job]
-        mine, theirs = (f"{job.key} (priority {job.priority})" for job in (self.job, other))
+        mine, theirs = _called(self.job), _called(other)
         return f"preempt: {mine} goes before {theirs} in queue {self.queue.name}"
 
     def _why(self, search: Search, run: Run, count: int) -> str:
@@ -244,3 +244,9 @@ class Attempt:
         away = ", ".join(f"{nodes} {text}" for text, nodes in kept_off.items())
         others = f"; pods on other nodes are not evicted, where they are why {away}" if away else ""
         return search.offer.refusal() + others
+
+
+def _called(job: Job) -> str:
+    """*job* with its priority, and whom it was made for: groups of plain pods are called by a UID."""
+    made_for = f"{job.made_for}, " if job.made_for else ""
+    return f"{job.key} ({made_for}priority {job.priority})"
