@@ -132,16 +132,17 @@ CUresult hook_cuLaunchGridAsync(fn_cuLaunchGridAsync real, CUfunction f, int gri
 	return launched(timed, hStream, real(f, grid_width, grid_height, hStream));
 }
 
+/* Memory is reserved after the wait for time: who waits keeps none from others. */
 CUresult hook_cuGraphLaunch(fn_cuGraphLaunch real, CUgraphExec hGraphExec, CUstream hStream) {
 	struct graph_charges charges;
+	const CUstream stream = stream_meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
+	const bool timed = launch(graph_cost_blocks(hGraphExec), stream);
 	if (slice_process()->graphs_allocate != 0) {
 		guard_moves();
 	}
 	if (!graph_books_begin(RECORD_EXEC, hGraphExec, &charges)) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
+		return launched(timed, stream, CUDA_ERROR_OUT_OF_MEMORY);
 	}
-	const CUstream stream = stream_meant(hStream, real == DRIVER(cuGraphLaunch_ptsz));
-	const bool timed = launch(graph_cost_blocks(hGraphExec), stream);
 	const CUresult result = launched(timed, stream, real(hGraphExec, hStream));
 	if (charges.count != 0) {
 		graph_books_launched(hGraphExec, result);

@@ -1,10 +1,14 @@
 """Memory of graphs: on every card, of every child, by launch and upload, and of several at once."""
 
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import OUT_OF_MEMORY, Probe, Slice, agree
+from tests.shim.harness import OUT_OF_MEMORY, Probe, Slice, agree, one_slice
+from tests.shim.test_processes import until
+from volcano_py.shim.agent import region
 
 PRELUDE = """
 import ctypes as c, struct, sys, threading
@@ -125,6 +129,25 @@ told(*sorted(codes))
         program.tell("")
         assert program.hear() == ["0", str(OUT_OF_MEMORY)]
         agree(pod)
+
+
+def test_a_launch_that_waits_for_time_keeps_no_memory_from_others(library: Path, tmp_path: Path) -> None:
+    script = """
+graph, _ = graph_of(600)
+ready = instantiated(graph)
+told("ready")
+told(cuda.cuGraphLaunch(ready, None))
+"""
+    with one_slice(tmp_path, (1024,), cores=50) as slice_, run(slice_, script) as program:
+        assert program.hear() == ["ready"]
+        asked = slice_.driver.watch("cuStreamIsCapturing")  # the last that a launch does before it waits
+        region.block(slice_.region, time.monotonic_ns() + 50 * 10**9)
+        program.tell("")
+        until(lambda: asked.calls == 1)
+        assert slice_.counted() == 0
+        region.block(slice_.region, 0)
+        assert program.hear() == ["0"]
+        agree(slice_)
 
 
 @pytest.mark.parametrize("way", ["upload", "upload_ptsz", "flag", "params"])
