@@ -109,6 +109,7 @@ class _Reader:
             self.problems.append(Problem(f"{field}.resources", said))
         if not count:
             return None
+        self._one_name(container, spelled.count, field)
         if backend.sizes and not (size or memory):
             percent = 1  # whatever memory comes with the cores that are asked for
         memory, cores = _each(backend, count, memory, cores)
@@ -142,6 +143,14 @@ class _Reader:
                     message = f"a pod asks for one kind of cards, and this one asks for {other}"
                     raise ObjectError(Problem(child(f"{field}.resources.{kind}", name), message))
         return self.asking
+
+    def _one_name(self, container: Container, counts: Iterable[str], field: str) -> None:
+        """Refuse a container with several of the names *counts*: the kubelet hands out cards under each."""
+        amounts = container.resources
+        given = [name for name in counts if name in amounts.limits or name in amounts.requests]
+        if len(given) > 1 and not self.placed:
+            said = f"asks by {len(given)} names, {' and '.join(given)}, and would get cards by each: keep one"
+            raise ObjectError(Problem(f"{field}.resources", said))
 
     def _memory(
         self, container: Container, spelled: ResourceNames, backend: Backend, field: str
