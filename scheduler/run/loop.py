@@ -86,7 +86,7 @@ class Loop:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
         self._nudged = asyncio.Event()
         self._config: Configured | None = None
-        self._due = Due(NEVER, False, "idle")
+        self._due, self._tell_at = Due(NEVER, False, "idle"), NEVER
         self._faults = 0
         self._retry_at = 0.0
         self.led = False
@@ -173,14 +173,14 @@ class Loop:
         )
 
     def _pause_s(self) -> float:
-        """Seconds until a cycle is due and may run, at most a tick."""
+        """Seconds until a cycle is due and may run, or there is something to tell; at most a tick."""
         if not self._leads():
             return TICK_S
         monotonic = time.monotonic()
         rest_s = max(self._pace.rest_s(monotonic), self._retry_at - monotonic)
         if not self._due.now:
             rest_s = max(rest_s, self._due.at - self._clock())
-        return min(max(rest_s, 0.0), TICK_S)
+        return max(0.0, min(rest_s, self._tell_at - self._clock(), TICK_S))
 
     def _may_cycle(self) -> bool:
         monotonic = time.monotonic()
@@ -191,7 +191,7 @@ class Loop:
             return True
         if self._leads() != self.led or self._clock() < self._turned_at:
             return True  # what is due was reckoned before the clock was set back
-        if self.led and self._writer.is_missing_words:
+        if self.led and (self._writer.is_missing_words or self._tell_at <= self._clock()):
             return True
         return self._may_cycle() and (self._due.now or self._due.at <= self._clock())
 
@@ -225,7 +225,7 @@ class Loop:
 
     def _take(self, turn: Turn, changes: list[Change]) -> None:
         """What came of *changes*, and perhaps of a cycle."""
-        self._due = turn.due
+        self._due, self._tell_at = turn.due, turn.tell_at
         for kind, key in turn.gone:
             self._writer.forget(kind, key)
         self._submit(turn)

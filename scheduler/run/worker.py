@@ -39,7 +39,15 @@ from volcano_py.scheduler.run.records import (
     settled_of,
 )
 from volcano_py.scheduler.run.reload import Configured as Configuration
-from volcano_py.scheduler.run.triggers import Due, Triggers, Versions, has_foreign_policies, versions, waits
+from volcano_py.scheduler.run.triggers import (
+    NEVER,
+    Due,
+    Triggers,
+    Versions,
+    has_foreign_policies,
+    versions,
+    waits,
+)
 from volcano_py.scheduler.run.ungrouped import Ungrouped
 
 _log = structlog.get_logger("cycle")
@@ -75,6 +83,7 @@ class Turn:
         orders: for the writer.
         gone: (kind, key) of objects that were deleted.
         due: when the next cycle is.
+        tell_at: when something is to be told without one, epoch seconds; ``NEVER`` where nothing is.
         cycle_s: processor seconds that a cycle took; None where none ran.
         fault: it was broken off.
         mattered: the changes moved something.
@@ -84,6 +93,7 @@ class Turn:
     orders: list[Order]
     gone: list[tuple[str, str]]
     due: Due
+    tell_at: float = NEVER
     cycle_s: float | None = None
     fault: bool = False
     mattered: bool = False
@@ -142,9 +152,7 @@ class Worker:
             turn.orders.extend(withdrawals(self.owner.engine.state))
             turn.orders.extend(self._ungrouped.orders(given.now))
         self._write_journal()
-        if given.leads and self._ungrouped.due_at() < turn.due.at:
-            return replace(turn, due=replace(turn.due, at=self._ungrouped.due_at()))
-        return turn
+        return replace(turn, tell_at=self._ungrouped.due_at()) if given.leads else turn
 
     def is_light(self) -> bool:
         """Whether the next turn is about what it is given alone: nothing to mend, no segment begins."""
@@ -235,7 +243,8 @@ class Worker:
             self._report(result, due, took_s)
         self._metrics.cycle_cpu_s.inc(time.thread_time() - cpu)
         next_due = self._triggers.due(self.owner.engine, given.now)
-        return Turn(orders, gone, next_due, time.thread_time() - cpu, fault=bool(fault), mattered=True)
+        took_cpu_s = time.thread_time() - cpu
+        return Turn(orders, gone, next_due, cycle_s=took_cpu_s, fault=bool(fault), mattered=True)
 
     def _report(self, result: CycleResult, due: Due, took_s: float) -> None:
         """Logs and metrics of a cycle that went well."""

@@ -34,6 +34,7 @@ from volcano_py.scheduler.run.metrics import Metrics
 from volcano_py.scheduler.run.owner import Owner
 from volcano_py.scheduler.run.reload import read_config
 from volcano_py.scheduler.run.triggers import RETRY_S, Pace, Triggers
+from volcano_py.scheduler.run.ungrouped import PATIENCE_S
 from volcano_py.scheduler.run.worker import Worker
 
 CONFIG = "actions: allocate\ntiers:\n- plugins: [{name: gang}]\n"
@@ -119,6 +120,30 @@ def test_a_bind_that_fails_after_its_pod_went_holds_nothing_up(
             feed, writer = Told(api), Writer(api)
             async with turning(feed, writer) as (_, worker):
                 await until(lambda: worker.cycles)
+                writer.submit([bind("gone")])
+                await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
+                feed.tell(bad)
+                await until(lambda: server.wrote("POST", "/events"))
+
+    asyncio.run(live())
+
+
+def test_nor_does_it_where_pods_without_a_group_are_about_to_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No cycle comes with that, so there is nothing to wait for."""
+    monkeypatch.setattr(collector, "settle", lambda: None)
+    server, now = PodServer(), [1000.0]
+    bad = Change("Node", "n0", None, (Problem("status", "is nonsense"),), "1", "uid-n0")
+
+    async def live() -> None:
+        async with server.api(tmp_path) as api:
+            feed, writer = Told(api), Writer(api)
+            async with turning(feed, writer, clock=lambda: now[0]) as (_, worker):
+                await until(lambda: worker.cycles)
+                feed.tell(change_of(pod("p", "")))
+                await until(lambda: feed.rests)
+                now[0] += PATIENCE_S - 0.5
                 writer.submit([bind("gone")])
                 await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
                 feed.tell(bad)

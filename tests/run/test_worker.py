@@ -26,7 +26,7 @@ from volcano_py.scheduler.model.kube.errors import Problem
 from volcano_py.scheduler.run.carry import MOST_EVENTS, Carrier, EvictionStyle
 from volcano_py.scheduler.run.metrics import Metrics
 from volcano_py.scheduler.run.reload import read_config
-from volcano_py.scheduler.run.triggers import Triggers
+from volcano_py.scheduler.run.triggers import NEVER, Triggers
 from volcano_py.scheduler.run.worker import Given, Turn, Worker
 
 CONFIG = """\
@@ -431,10 +431,10 @@ def test_a_pod_that_nobody_puts_into_a_group_is_told_after_a_while() -> None:
     """As where no controller runs. While one may be about to, nothing is said."""
     made = worker()
     assert told_alone(made, 100.0, node("n0"), pod("p", ""), pod("q", "g"), group("g")) == []
-    assert turn(made, 101.0).due.at == 110.0
+    assert turn(made, 101.0).tell_at == 110.0
     assert told_alone(made, 109.9) == []
     assert told_alone(made, 110.0) == ["ml/p NoPodGroup"]
-    assert turn(made, 130.0).due.at > 140.0
+    assert turn(made, 130.0).tell_at == NEVER
     assert told_alone(made, 140.0, pod("p", "")) == []
     assert told_alone(made, 150.0, pod("p", "", metadata={"uid": "another"})) == []
     assert told_alone(made, 160.0) == ["ml/p NoPodGroup"]
