@@ -26,14 +26,20 @@
 #define PAUSE_MOST_NS UINT64_C(5000000)
 #define CONTENDED_FOR_NS UINT64_C(3000000000) /* after another container was last seen busy */
 
+static int64_t within(int64_t tokens) {
+	tokens = tokens > MOST_SAVED_NS ? MOST_SAVED_NS : tokens;
+	return tokens < MOST_OWED_NS ? MOST_OWED_NS : tokens;
+}
+
+/* Whatever the region says, they are within what we would have written. */
+static int64_t tokens_of(int card) {
+	return within(atomic_load(&slice_card(card)->tokens));
+}
+
 static void add_tokens(struct region_card *card, int64_t ns) {
 	int64_t now = atomic_load(&card->tokens);
-	int64_t next;
-	do {
-		next = now + ns;
-		next = next > MOST_SAVED_NS ? MOST_SAVED_NS : next;
-		next = next < MOST_OWED_NS ? MOST_OWED_NS : next;
-	} while (!atomic_compare_exchange_weak(&card->tokens, &now, next));
+	while (!atomic_compare_exchange_weak(&card->tokens, &now, within(within(now) + ns))) {
+	}
 }
 
 static void refill(struct region_card *card, uint64_t now, uint32_t cores) {
@@ -67,9 +73,11 @@ static void learn_cost(struct region_card *card, uint64_t measured_ns, uint64_t 
 
 /* What was measured takes the place of what was thought. */
 static void correct(struct region_card *card, uint64_t measured_ns) {
-	const uint64_t thought = atomic_exchange(&card->spent_ns, 0);
+	const uint64_t most = UINT64_C(1) << 62;
+	const uint64_t spent = atomic_exchange(&card->spent_ns, 0);
+	const uint64_t thought = spent < most ? spent : most;
 	const uint64_t blocks = atomic_exchange(&card->blocks, 0);
-	add_tokens(card, (int64_t)thought - (int64_t)measured_ns);
+	add_tokens(card, (int64_t)thought - (int64_t)(measured_ns < most ? measured_ns : most));
 	atomic_fetch_add(&card->busy_ns, measured_ns);
 	learn_cost(card, measured_ns, blocks);
 }
@@ -201,7 +209,7 @@ static uint64_t remaining(int card, uint64_t now) {
 	if (is_behind(card, now)) {
 		return PAUSE_BEHIND_NS;
 	}
-	const int64_t tokens = atomic_load(&slice_card(card)->tokens);
+	const int64_t tokens = tokens_of(card);
 	const uint32_t cores = cores_limit(card);
 	return tokens > 0 || cores == 0 ? 0 : -(uint64_t)tokens / cores * 100 + PAUSE_LEAST_NS;
 }
@@ -238,7 +246,7 @@ struct patience {
 /* Restarts the wait where less is owed than before: by half of what comes in while nothing runs, which a
  * card that is busy all the time never shows. */
 static void look_back(struct patience *patience, int card, uint64_t now) {
-	const int64_t tokens = atomic_load(&slice_card(card)->tokens);
+	const int64_t tokens = tokens_of(card);
 	const uint64_t passed = now - patience->looked;
 	if (passed < LOOK_BACK_NS) {
 		return;
@@ -261,7 +269,7 @@ static uint64_t owing_ns(int card, int64_t tokens) {
  * long as had been owed for before, so that kernels that are merely long don't fill the card. */
 static bool is_starved(struct patience *patience, int card, uint64_t now) {
 	_Atomic uint64_t *went = &slice_card(card)->starved_ns;
-	const int64_t tokens = atomic_load(&slice_card(card)->tokens);
+	const int64_t tokens = tokens_of(card);
 	if (blocked_ns(now) != 0) {
 		*patience = (struct patience){now, now, tokens};
 		return false;
@@ -277,7 +285,7 @@ static bool is_starved(struct patience *patience, int card, uint64_t now) {
 
 uint64_t cores_wait(int card, uint64_t blocks) {
 	const uint64_t came = clock_ns();
-	struct patience patience = {came, came, atomic_load(&slice_card(card)->tokens)};
+	struct patience patience = {came, came, tokens_of(card)};
 	uint64_t now = came;
 	for (uint64_t wait; (wait = remaining(card, now)) != 0; now = clock_ns()) {
 		if (is_starved(&patience, card, now)) {

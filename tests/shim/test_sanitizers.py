@@ -15,6 +15,7 @@ from tests.shim.harness import Slice, one_slice
 from tests.shim.stub import build
 from tests.shim.stub.build import ROOT
 from tests.shim.test_processes import bury
+from volcano_py.shim.agent.region_layout import RegionLayout
 
 STORM = [build.PROGRAMS / name for name in ("storm.c", "families.c", "entry.c")]
 LAUNCHES = [build.PROGRAMS / name for name in ("launches.c", "entry.c")]
@@ -94,6 +95,21 @@ def test_launches_of_threads(library: Path, tmp_path: Path, sanitize: str, threa
     with one_slice(tmp_path, (1024,), cores=50) as slice_:
         words: list[str | Path] = [program, str(threads), str(steps)]
         assert slice_.run(words, under(sanitize), deadline_s=600).split() == ["done", str(threads * steps)]
+
+
+def test_garbage_in_a_region_makes_no_overflow(library: Path, tmp_path: Path) -> None:
+    """Tokens and what was spent of the first card are far from all that the library writes."""
+    program = build.build_sanitized("launches", SANITIZERS[0], LAUNCHES)
+    with one_slice(tmp_path, (1024,), cores=50) as slice_:
+        with slice_.region.open("r+b") as file:
+            layout = RegionLayout.from_buffer_copy(file.read())
+            layout.cards[0].tokens, layout.cards[0].spent_ns = 2**63 - 1, 2**63
+            file.seek(0)
+            file.write(layout)
+        assert slice_.run([program, "1", "100"], under(SANITIZERS[0]), deadline_s=600).split() == [
+            "done",
+            "100",
+        ]
 
 
 def memcheck(slice_: Slice, words: list[str | Path], deadline_s: float) -> str:
