@@ -19,6 +19,7 @@ from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, PATIENCE_S, Probe, Slice,
 from tests.shim.runtimes import Runtime
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
+from tests.shim.test_processes import bury
 
 LIMIT_MIB = 1024
 CONTEXT_MIB = 300
@@ -174,8 +175,11 @@ def test_three_programs_share_a_slice(library: Path, tmp_path: Path, allocator: 
     with one_slice(tmp_path, (2048,), cards=[Card(context_mib=100)]) as slice_:
         environment = torch_environment(allocator)
         rivals = [slice_.start([PYTHON, "-c", RIVAL, str(seed)], environment) for seed in range(3)]
-        assert [Probe(rival).hear() for rival in rivals] == [["ready"]] * 3
-        told = talk_to_all(rivals)
+        try:
+            assert [Probe(rival).hear() for rival in rivals] == [["ready"]] * 3
+            told = talk_to_all(rivals)
+        finally:
+            bury(rivals)
         assert [rival.returncode for rival in rivals] == [0, 0, 0], told
         assert any(int(refused) > 0 for refused in told)
         assert slice_.driver.violations == 0
