@@ -19,7 +19,7 @@ from typing import Self
 
 from tests.shim.stub import build
 from tests.shim.stub.build import ROOT, SYMBOLS
-from tests.shim.stub.state import MIB, Card, Container, Driver, card_uuid
+from tests.shim.stub.state import MIB, Card, Clock, Container, Driver, card_uuid
 from volcano_py.shim.agent import region
 
 DEADLINE_S = 60
@@ -244,6 +244,18 @@ class Slice:
     def python(self, script: str, changes: Mapping[str, str] | None = None) -> str:
         """What *script* prints in a Python of the container."""
         return self.run([sys.executable, "-c", script], changes).strip()
+
+    def in_clock(self, clock: Clock, command: Sequence[str | Path]) -> str:
+        """What *command* prints in the container, where time jumps as *clock* does."""
+        preload = f"{build.build() / 'libclock.so'}:{LIBRARY}"
+        return self.run(command, {"STUB_CLOCK": str(clock.path), "LD_PRELOAD": preload})
+
+    def spin(self, clock: Clock, wave_us: int = 1000, seconds: int = 10, mode: str = "async") -> float:
+        """The percentage of the card that a program had which wants all of it."""
+        kernel = ["cuLaunchKernel", str(wave_us), "108"]
+        told = self.in_clock(clock, [build.build() / "spin", *kernel, str(seconds), mode])
+        _, busy, elapsed = (int(word) for word in told.splitlines()[0].split())
+        return 100 * busy / elapsed
 
     def probe(self, way: str = "dlsym", changes: Mapping[str, str] | None = None) -> Probe:
         """The probe, which comes by the driver's functions in *way*."""

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import LIBRARY, Slice, one_slice
-from tests.shim.stub import build
+from tests.shim.harness import Slice, one_slice
 from tests.shim.stub.state import Card, Clock
 
 BLOCKS = 108
@@ -72,9 +71,7 @@ def known(library: Path, tmp_path: Path) -> Iterator[tuple[Slice, Clock]]:
 
 def run(known: tuple[Slice, Clock], script: str) -> str:
     """What *script* prints in the container, after it has a context."""
-    preload = f"{build.build() / 'libclock.so'}:{LIBRARY}"
-    changes = {"STUB_CLOCK": str(known[1].path), "LD_PRELOAD": preload}
-    return known[0].run([sys.executable, "-c", START + script], changes)
+    return known[0].in_clock(known[1], [sys.executable, "-c", START + script])
 
 
 def spent_s(slice_: Slice) -> float:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import LIBRARY, Slice, one_slice
-from tests.shim.stub import build
+from tests.shim.harness import one_slice
 from tests.shim.stub.state import Card, Clock
 
 SECONDS = 200
@@ -48,22 +47,13 @@ for turn in range(2):
 """
 
 
-def in_clock(slice_: Slice, clock: Clock, words: list[str | Path]) -> list[str]:
-    """What *words* print, in the clock that jumps."""
-    preload = f"{build.build() / 'libclock.so'}:{LIBRARY}"
-    return slice_.run(words, {"STUB_CLOCK": str(clock.path), "LD_PRELOAD": preload}).splitlines()
-
-
 def share(folder: Path, cores: int, mode: str, wave_us: int, seconds: int) -> float:
     """The percentage of a card that launches of *wave_us* had, a queue's rest at the end included."""
     with (
         one_slice(folder, (1024,), cards=[Card()], cores=cores) as slice_,
         Clock(folder / "clock") as clock,
     ):
-        kernel = ["cuLaunchKernel", str(wave_us), "108"]
-        words: list[str | Path] = [build.build() / "spin", *kernel, str(seconds), mode]
-        _, busy, elapsed = (int(word) for word in in_clock(slice_, clock, words)[0].split())
-    return 100 * busy / elapsed
+        return slice_.spin(clock, wave_us, seconds, mode)
 
 
 @pytest.mark.parametrize("cores", [25, 50])
@@ -92,8 +82,8 @@ def test_a_pause_after_a_long_kernel_hides_nothing_of_it(library: Path, tmp_path
         one_slice(tmp_path, (1024,), cards=[Card()], cores=25) as slice_,
         Clock(tmp_path / "clock") as clock,
     ):
-        told = in_clock(slice_, clock, [sys.executable, "-c", PAUSES])
-    assert 9 * 160 - 20 < float(told[0]) < 10 * 160 + 60
+        told = slice_.in_clock(clock, [sys.executable, "-c", PAUSES])
+    assert 9 * 160 - 20 < float(told) < 10 * 160 + 60
 
 
 def test_a_kernel_that_never_ends_keeps_no_launch_for_ever(library: Path, tmp_path: Path) -> None:
@@ -102,7 +92,7 @@ def test_a_kernel_that_never_ends_keeps_no_launch_for_ever(library: Path, tmp_pa
         one_slice(tmp_path, (1024,), cards=[Card()], cores=25) as slice_,
         Clock(tmp_path / "clock") as clock,
     ):
-        told = in_clock(slice_, clock, [sys.executable, "-c", NEEDED])
-    first, second = map(float, told)
+        told = slice_.in_clock(clock, [sys.executable, "-c", NEEDED])
+    first, second = map(float, told.splitlines())
     assert 30 <= first < 40
     assert 3 * first <= second < 240

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import LIBRARY, Slice, one_slice
-from tests.shim.stub import build
+from tests.shim.harness import Slice, one_slice
 from tests.shim.stub.state import Card, Clock
 from volcano_py.shim.agent import region
 
@@ -79,16 +78,6 @@ def write(slice_: Slice, words: dict[int, int]) -> None:
             file.write(struct.pack("<Q", value))
 
 
-def spin(slice_: Slice, clock: Clock) -> float:
-    """The percentage of the card that a program had which wants all of it."""
-    told = slice_.run(
-        [build.build() / "spin", "cuLaunchKernel", "1000", "108", "10", "async"],
-        {"STUB_CLOCK": str(clock.path), "LD_PRELOAD": f"{build.build() / 'libclock.so'}:{LIBRARY}"},
-    )
-    _, busy, elapsed = (int(word) for word in told.splitlines()[0].split())
-    return 100 * busy / elapsed
-
-
 @pytest.fixture
 def half(library: Path, tmp_path: Path) -> Iterator[tuple[Slice, Clock]]:
     """A container with half of a card's time, in the clock that jumps."""
@@ -101,18 +90,18 @@ def half(library: Path, tmp_path: Path) -> Iterator[tuple[Slice, Clock]]:
 
 def test_times_of_before_the_node_restarted_are_not_waited_for(half: tuple[Slice, Clock]) -> None:
     write(half[0], dict.fromkeys(TIMES.values(), AHEAD_NS))
-    assert spin(*half) == pytest.approx(50, abs=5)
+    assert half[0].spin(half[1]) == pytest.approx(50, abs=5)
 
 
 def test_stamps_that_were_set_back_with_the_wall_clock_are_believed(half: tuple[Slice, Clock]) -> None:
     """The last sample was an hour ahead; estimates are far too low, so that only samples hold the share."""
     write(half[0], {SEEN_US: half[1].now_ns // 1000 + 3600 * 10**6, COST: 1})
-    assert spin(*half) == pytest.approx(50, abs=5)
+    assert half[0].spin(half[1]) == pytest.approx(50, abs=5)
 
 
 def test_a_wall_clock_that_was_set_ahead_makes_nobody_owe_the_time_between(half: tuple[Slice, Clock]) -> None:
     write(half[0], {SEEN_US: 1})
-    assert spin(*half) == pytest.approx(50, abs=5)
+    assert half[0].spin(half[1]) == pytest.approx(50, abs=5)
 
 
 @pytest.mark.parametrize("ahead_ns", [61 * 10**9, AHEAD_NS])
@@ -122,7 +111,7 @@ def test_a_block_that_no_agent_wrote_is_not_obeyed_but_counted(
     slice_, clock = half
     start = clock.now_ns
     region.block(slice_.region, start + ahead_ns)
-    assert spin(*half) == pytest.approx(50, abs=5)
+    assert half[0].spin(half[1]) == pytest.approx(50, abs=5)
     assert clock.now_ns < start + 30 * 10**9
     said = region.read(slice_.region)
     assert (said.blocked_until_ns, said.disbelieved) == (0, 1)
@@ -131,6 +120,6 @@ def test_a_block_that_no_agent_wrote_is_not_obeyed_but_counted(
 def test_a_block_that_ran_out_is_taken_away(half: tuple[Slice, Clock]) -> None:
     slice_, clock = half
     region.block(slice_.region, clock.now_ns + 10**9)
-    spin(*half)
+    half[0].spin(half[1])
     said = region.read(slice_.region)
     assert (said.blocked_until_ns, said.disbelieved) == (0, 0)
