@@ -49,11 +49,6 @@ class LinkGraph:
         self._known: dict[tuple[int, bytes], Mask] = {}
         self._kept = 0
 
-    @classmethod
-    def of(cls, cards: int, scores: Mapping[tuple[int, int], int]) -> LinkGraph:
-        """The graph of *cards* cards with *scores* by pair of positions."""
-        return cls(weights_of(cards, scores))
-
     def best(self, count: int, fit: Mask) -> Mask:
         """(s, g) the sets of *count* cards of *fit* (g,) that are best by their links, all equally good.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from volcano_py.crds.cards.scores import encode_scores
 from volcano_py.plugins.deviceshare import linkgraph
-from volcano_py.plugins.deviceshare.linkgraph import MOST_SCORE, LinkGraph
+from volcano_py.plugins.deviceshare.linkgraph import MOST_SCORE, LinkGraph, weights_of
 from volcano_py.plugins.deviceshare.wiring import Graphs
 from volcano_py.scheduler.model.resources import Ints, Mask
 
@@ -22,12 +23,17 @@ LEAST_OF_BEST = 0.95
 """What is found without comparing all sets has at least this part of the best sum of links."""
 
 
+def graph_of(cards: int, scores: Mapping[tuple[int, int], int]) -> LinkGraph:
+    """The graph of *cards* cards with *scores* by pair of positions."""
+    return LinkGraph(weights_of(cards, scores))
+
+
 @st.composite
 def graphs(draw: Any, most: int) -> tuple[LinkGraph, int, Mask]:
     """A graph with up to *most* cards, how many are asked for, and which of them are free."""
     cards = draw(st.integers(2, most))
     pairs = list(itertools.combinations(range(cards), 2))
-    graph = LinkGraph.of(cards, dict(zip(pairs, draw(st.tuples(*[SCORES] * len(pairs))), strict=True)))
+    graph = graph_of(cards, dict(zip(pairs, draw(st.tuples(*[SCORES] * len(pairs))), strict=True)))
     count = draw(st.integers(1, cards))
     free = draw(st.sets(st.integers(0, cards - 1), min_size=count))
     return graph, count, np.isin(np.arange(cards), list(free))
@@ -74,7 +80,7 @@ def test_very_large_nodes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """24 cards in three islands of eight: comparing 735,471 sets is not tried, and an island is found."""
     monkeypatch.setattr(linkgraph, "best_sets", None)
     pairs = itertools.combinations(range(24), 2)
-    graph = LinkGraph.of(24, {(a, b): 200 if a % 3 == b % 3 else 10 for a, b in pairs})
+    graph = graph_of(24, {(a, b): 200 if a % 3 == b % 3 else 10 for a, b in pairs})
     fit = np.ones(24, np.bool_)
     fit[0] = False
     [chosen] = graph.best(8, fit)
@@ -84,21 +90,21 @@ def test_very_large_nodes_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pairs_of_a_broken_island_go_first() -> None:
     """Two islands of four, of one of which half is in use: two cards come from that one."""
     pairs = itertools.combinations(range(8), 2)
-    graph = LinkGraph.of(8, {(a, b): 400 if a // 4 == b // 4 else 20 for a, b in pairs})
+    graph = graph_of(8, {(a, b): 400 if a // 4 == b // 4 else 20 for a, b in pairs})
     fit = np.array([1, 1, 1, 1, 0, 0, 1, 1], np.bool_)
     [chosen] = graph.best(2, fit)
     assert members_of(chosen) == (6, 7)
 
 
 def test_islands_from_the_strongest_links_on() -> None:
-    graph = LinkGraph.of(5, {(0, 1): 300, (2, 3): 300, (1, 2): 40})
+    graph = graph_of(5, {(0, 1): 300, (2, 3): 300, (1, 2): 40})
     assert graph.islands == (frozenset({0, 1}), frozenset({2, 3}), frozenset({0, 1, 2, 3}))
 
 
 def test_pairs_that_only_count_together() -> None:
     """Two far pairs have the best links of all; each card alone has better links elsewhere."""
     pairs = {(a, b): 10 for a in range(4) for b in range(4, 8)}
-    graph = LinkGraph.of(8, {**pairs, (0, 1): 500, (2, 3): 400})
+    graph = graph_of(8, {**pairs, (0, 1): 500, (2, 3): 400})
     assert members_of(linkgraph.found_set(graph.weights, 4, [])) == (0, 1, 2, 3)
 
 
@@ -109,7 +115,7 @@ def test_absurd_numbers_of_cards_have_no_links() -> None:
 
 
 def test_absurd_scores_count_as_the_most() -> None:
-    graph = LinkGraph.of(2, {(0, 1): 2**80})
+    graph = graph_of(2, {(0, 1): 2**80})
     assert graph.weights[0, 1] == MOST_SCORE
 
 
@@ -138,7 +144,7 @@ def test_graphs_are_made_once_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_kept_of_answers_is_bounded_by_its_size() -> None:
     """On 16 cards that are all linked alike every one of up to 12,870 sets is as good as the others."""
-    graph = LinkGraph.of(16, dict.fromkeys(itertools.combinations(range(16), 2), 200))
+    graph = graph_of(16, dict.fromkeys(itertools.combinations(range(16), 2), 200))
     asked = 0
     for away in itertools.combinations(range(16), 3):
         asked += graph.best(6, np.isin(np.arange(16), away, invert=True)).nbytes

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.deviceshare.test_linkgraph import graph_of
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.plugins.deviceshare.linkgraph import LinkGraph
 from volcano_py.plugins.deviceshare.picking import pick
@@ -78,7 +79,7 @@ def test_a_node_without_links_goes_by_the_key() -> None:
 
 def test_nodes_with_fewer_cards_than_others() -> None:
     """The second node has two cards of the three positions that the first one fills."""
-    graphs = (LinkGraph.of(3, {(0, 2): 50}), LinkGraph.of(2, {(0, 1): 10}))
+    graphs = (graph_of(3, {(0, 2): 50}), graph_of(2, {(0, 1): 10}))
     fit = np.array([[1, 1, 1], [1, 1, 0]], np.bool_)
     wiring = Wiring(np.zeros((2, 3), np.int64), graphs=graphs)
     chosen, ok = pick(LINKED, 2, fit, np.zeros((2, 3), np.int64), wiring)
@@ -87,7 +88,7 @@ def test_nodes_with_fewer_cards_than_others() -> None:
 
 
 def test_one_card_leaves_the_others_their_links() -> None:
-    wiring = Wiring(np.zeros((1, 3), np.int64), graphs=(LinkGraph.of(3, {(0, 1): 100, (0, 2): 10}),))
+    wiring = Wiring(np.zeros((1, 3), np.int64), graphs=(graph_of(3, {(0, 1): 100, (0, 2): 10}),))
     chosen, _ = pick(LINKED, 1, np.ones((1, 3), np.bool_), np.zeros((1, 3), np.int64), wiring)
     assert np.flatnonzero(chosen[0]).tolist() == [2]
 
