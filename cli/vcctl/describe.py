@@ -11,7 +11,6 @@ from volcano_py.cli.vcctl.tables import age, say, span
 from volcano_py.client.api import ApiError
 from volcano_py.crds.times import parse_time_s
 
-_LEFT_OUT: Final = ("managedFields", "creationTimestamp", "name", "namespace", "generation", "selfLink")
 _WIDTH: Final = 14
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """The whole object once more, as kubectl keeps it for its next apply."""
