@@ -229,10 +229,16 @@ static bool begin_on(int card, uint64_t bytes) {
 	return answer == GRANTED;
 }
 
-/* What a launch may take beyond what is in use. */
+/* What a launch may take beyond what is in use. Of a graph that frees itself the last launch's memory goes
+ * first. The program may have freed it before: then no more than what is in use can go. */
 static uint64_t need_of(const struct record *record) {
 	const uint64_t again = EXEC_FREES_ITSELF | EXEC_LAUNCHED;
-	return record->kind == RECORD_EXEC && (record->extra & again) == again ? 0 : record->bytes;
+	uint64_t used;
+	if (record->kind != RECORD_EXEC || (record->extra & again) != again ||
+	    !read_attribute(record->card, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used)) {
+		return record->bytes;
+	}
+	return record->bytes > used ? record->bytes - used : 0;
 }
 
 bool graph_books_begin(enum record_kind kind, const void *handle, struct graph_charges *charges) {

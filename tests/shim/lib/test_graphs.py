@@ -184,6 +184,24 @@ told(*(cuda.cuGraphLaunch(ready, None) for _ in range(3)))
         assert pod.held() == 600 << 20
 
 
+def test_a_graph_that_frees_itself_pays_again_for_what_the_program_freed(pod: Slice) -> None:
+    pod.driver.container("pod").limit_bytes[0] = 0
+    script = """
+graph, kept = graph_of(600)
+ready = instantiated(graph, 1)
+must(cuda.cuGraphLaunch(ready, None))
+must(cuda.cuMemFreeAsync(kept[0], None))
+must(cuda.cuCtxSynchronize())
+must(cuda.cuDeviceGraphMemTrim(0))
+hold(600)
+told(cuda.cuGraphLaunch(ready, None))
+"""
+    with run(pod, script) as program:
+        assert program.hear() == [str(OUT_OF_MEMORY)]
+        agree(pod)
+        assert pod.held() == 600 << 20
+
+
 def test_a_graph_that_is_captured_again_counts_once(pod: Slice) -> None:
     script = """
 stream = made(cuda.cuStreamCreate, 1)
