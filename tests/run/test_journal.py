@@ -121,10 +121,21 @@ def test_every_segment_can_be_replayed_alone(tmp_path: Path) -> None:
     assert not [one.differs for one in played if one.differs]
 
 
+def eventful(folder: Path) -> tuple[Path, bytes]:
+    """A journal in one file, and what it says, of the first life in which something was decided."""
+    for number in range(20):
+        place = folder / str(number)
+        record_life(f"journal other {number}", place, LARGE)
+        (file,) = segments(place)
+        data = file.read_bytes()
+        records = [read.record for read in read_records(data)]
+        if any(record.decisions for record in records if isinstance(record, Cycled)):
+            return file, data
+    raise AssertionError("nothing was decided in any life")
+
+
 def test_another_decision_is_told(tmp_path: Path) -> None:
-    record_life("journal other 1", tmp_path, LARGE)
-    (file,) = segments(tmp_path)
-    data = file.read_bytes()
+    file, data = eventful(tmp_path)
     out = data[: data.index(b"\n") + 1]
     for read in read_records(data):
         record = read.record
@@ -135,7 +146,7 @@ def test_another_decision_is_told(tmp_path: Path) -> None:
             record = Cycled(record.number, record.now, [moved, *record.decisions[1:]], {}, {})
         out += framed(record)
     file.write_bytes(out)
-    played, _ = replayed(tmp_path)
+    played, _ = replayed(file.parent)
     told = [text for one in played for text in one.differs]
     assert any("elsewhere" in text for text in told)
     assert any(text.startswith("PodGroup ") for text in told)
