@@ -255,6 +255,11 @@ class Backend:
         return bool(self.names.memory) and self.whole_cores == WHOLE_CORES and not whole_only
 
 
+def in_nanoseconds(now: float) -> str:
+    """The second *now* is in (epoch seconds) as vendors' plugins read times."""
+    return str(int(now) * 1_000_000_000)
+
+
 def hami_family(word: str, *, extra: Extra | None = None, consumed: bool = True) -> dict[str, Family]:
     """Records in HAMi's form under ``hami.io/<word>-devices-...``, by family.
 

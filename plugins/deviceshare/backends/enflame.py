@@ -23,6 +23,7 @@ from volcano_py.plugins.deviceshare.backend import (
     Template,
     Wishes,
     hami_family,
+    in_nanoseconds,
 )
 from volcano_py.plugins.deviceshare.names import HAMI, MINOR
 from volcano_py.scheduler.model.kube.objects import Pod
@@ -30,7 +31,7 @@ from volcano_py.scheduler.model.kube.objects import Pod
 _GIB: Final = 1024
 _MOST_GIB: Final = 512
 """An amount of memory above this is one in MiB."""
-_NANOSECONDS: Final = 1_000_000_000
+_DIGITS: Final = 6
 
 
 class _Device(msgspec.Struct, frozen=True):
@@ -108,9 +109,6 @@ def _number(text: int | str, otherwise: int = 0) -> int:
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else otherwise
 
 
-_DIGITS: Final = 6
-
-
 def _assigned(_: Pod, held: Held, now: float) -> Mapping[str, str]:
     """What the vendor's plugin is told: each container's part, and the first one's card."""
     given = {}
@@ -129,7 +127,7 @@ def _assigned(_: Pod, held: Held, now: float) -> Mapping[str, str]:
     return {
         **first,
         "enflame.com/gcu-assigned": "false",
-        "enflame.com/gcu-assigned-time": str(int(now) * _NANOSECONDS),
+        "enflame.com/gcu-assigned-time": in_nanoseconds(now),
         "assigned-containers": msgspec.json.encode(given).decode(),
     }
 

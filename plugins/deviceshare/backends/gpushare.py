@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano_py.crds.cards.names import ResourceNames
-from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, hami_family
+from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, hami_family, in_nanoseconds
 from volcano_py.scheduler.model.kube.objects import Pod
 
 _NUMBER: Final = "volcano.sh/gpu-number"
 _MEMORY: Final = "volcano.sh/gpu-memory"
-_NANOSECONDS: Final = 1_000_000_000
 
 
 def _chosen(_: Pod, held: Held, now: float) -> Mapping[str, str]:
@@ -22,7 +21,7 @@ def _chosen(_: Pod, held: Held, now: float) -> Mapping[str, str]:
     numbers = [str(spec.index) for segment in held for _, spec in segment]
     return {
         "volcano.sh/gpu-index": ",".join(numbers),
-        "volcano.sh/predicate-time": str(int(now) * _NANOSECONDS),
+        "volcano.sh/predicate-time": in_nanoseconds(now),
         "volcano.sh/gpu-assigned": "false",
     }
 

@@ -13,11 +13,17 @@ import msgspec
 from volcano_py.crds.cards.errors import WireError
 from volcano_py.crds.cards.names import ResourceNames
 from volcano_py.crds.cards.register import CardReport
-from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, Register, Wishes, hami_family
+from volcano_py.plugins.deviceshare.backend import (
+    Backend,
+    Counted,
+    Held,
+    Register,
+    Wishes,
+    hami_family,
+    in_nanoseconds,
+)
 from volcano_py.plugins.deviceshare.names import HAMI
 from volcano_py.scheduler.model.kube.objects import Pod
-
-_NANOSECONDS: Final = 1_000_000_000
 
 
 class _Device(msgspec.Struct, frozen=True, rename="camel"):
@@ -71,7 +77,7 @@ def _allocated(_: Pod, held: Held, now: float) -> Mapping[str, str]:
     given = [[_Given(p.uuid, p.cores, p.memory_mib) for p, _ in segment] for segment in held]
     return {
         "metax-tech.com/gpu-devices-allocated": msgspec.json.encode(given).decode(),
-        "metax-tech.com/predicate-time": str(int(now) * _NANOSECONDS),
+        "metax-tech.com/predicate-time": in_nanoseconds(now),
     }
 
 

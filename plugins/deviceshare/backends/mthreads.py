@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano_py.crds.cards.names import ResourceNames
-from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, Wishes, hami_family
+from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, Wishes, hami_family, in_nanoseconds
 from volcano_py.scheduler.model.kube.objects import Pod
 
 _CORES: Final = "mthreads.com/sgpu-core"
 _MEMORY: Final = "mthreads.com/sgpu-memory"
 _NAME: Final = "mthreads"
 _A_CARD: Final = 16
-_NANOSECONDS: Final = 1_000_000_000
 
 
 def _chosen(_: Pod, held: Held, now: float) -> Mapping[str, str]:
@@ -25,7 +24,7 @@ def _chosen(_: Pod, held: Held, now: float) -> Mapping[str, str]:
     return {
         "mthreads.com/gpu-index": ",".join(str(spec.index) for spec in last),
         "mthreads.com/predicate-node": last[-1].uuid.removesuffix(f"-{_NAME}-{last[-1].index}"),
-        "mthreads.com/predicate-time": str(int(now) * _NANOSECONDS),
+        "mthreads.com/predicate-time": in_nanoseconds(now),
     }
 
 

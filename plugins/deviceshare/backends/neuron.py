@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from volcano_py.crds.cards.names import ResourceNames
-from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, Wishes, hami_family
+from volcano_py.plugins.deviceshare.backend import Backend, Counted, Held, Wishes, hami_family, in_nanoseconds
 from volcano_py.scheduler.model.kube.objects import Pod
 from volcano_py.scheduler.model.kube.pod import Container
 
 _DEVICES: Final = "aws.amazon.com/neuron"
 _CORES: Final = "aws.amazon.com/neuroncore"
 _NAME: Final = "AWSNeuron"
-_NANOSECONDS: Final = 1_000_000_000
 
 
 def _chosen(pod: Pod, held: Held, now: float) -> Mapping[str, str]:
@@ -38,7 +37,7 @@ def _chosen(pod: Pod, held: Held, now: float) -> Mapping[str, str]:
     return {
         "aws.amazon.com/predicate-node": last.uuid.removesuffix(f"-{_NAME}-{last.index}"),
         "AWS_NEURON_IDS": ",".join(map(str, numbers)),
-        "NEURON_ALLOC_TIME": str(int(now) * _NANOSECONDS),
+        "NEURON_ALLOC_TIME": in_nanoseconds(now),
         "NEURON_ALLOCATED": "false",
         **({"NEURON_RESOURCE_TYPE": _CORES} if by_core else {}),
     }
