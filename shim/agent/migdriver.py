@@ -161,17 +161,12 @@ def _instances(handle: Any, profile: int) -> list[Any]:
 
 def _end(whole: Any) -> None:
     """End the instance *whole* with the compute instances in it; the driver refuses while it is used."""
-    found = (pynvml.c_nvmlComputeInstance_t * _PLACES)()
     for number in _COMPUTE.values():
         try:
-            info = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
-                whole, number, pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
-            )
+            profile = _compute_profile(whole, number)
         except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument):
             continue
-        count = ctypes.c_uint(_PLACES)
-        pynvml.nvmlGpuInstanceGetComputeInstances(whole, info.id, found, ctypes.byref(count))
-        for compute in found[: count.value]:
+        for compute in _compute_instances(whole, profile):
             pynvml.nvmlComputeInstanceDestroy(compute)
     pynvml.nvmlGpuInstanceDestroy(whole)
 
@@ -186,14 +181,22 @@ def _compute(whole: Any, slices: int) -> int:
     """The number of the compute instance that has all of *whole*; it is made where there is none."""
     if slices not in _COMPUTE:
         raise DriverError(f"no compute instance is known of {slices} slices")
-    info = pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
-        whole, _COMPUTE[slices], pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
-    )
+    profile = _compute_profile(whole, _COMPUTE[slices])
+    there = _compute_instances(whole, profile)
+    compute = there[0] if there else pynvml.nvmlGpuInstanceCreateComputeInstance(whole, profile)
+    return int(pynvml.nvmlComputeInstanceGetInfo(compute).id)
+
+
+def _compute_profile(whole: Any, number: int) -> int:
+    shared = pynvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
+    return int(pynvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(whole, number, shared).id)
+
+
+def _compute_instances(whole: Any, profile: int) -> list[Any]:
     found = (pynvml.c_nvmlComputeInstance_t * _PLACES)()
     count = ctypes.c_uint(_PLACES)
-    pynvml.nvmlGpuInstanceGetComputeInstances(whole, info.id, found, ctypes.byref(count))
-    compute = found[0] if count.value else pynvml.nvmlGpuInstanceCreateComputeInstance(whole, info.id)
-    return int(pynvml.nvmlComputeInstanceGetInfo(compute).id)
+    pynvml.nvmlGpuInstanceGetComputeInstances(whole, profile, found, ctypes.byref(count))
+    return list(found[: count.value])
 
 
 def _uuid(handle: Any, gpu_instance: int, compute_instance: int) -> str:
