@@ -25,7 +25,8 @@ from volcano_py.shim.agent.options import Options, Paces
 from volcano_py.shim.agent.policy import Answer, Freezing, Overuse, Policy, Sharing, Yielding
 from volcano_py.shim.agent.publish import Cut
 
-_PACES: Final = Paces()
+_STANDARD: Final = Options("", Path("/usr/lib/volcano-py/libvgpu.so"))
+_PACES: Final = _STANDARD.paces
 _WATCH: Final = Watch()
 _OVERUSE, _FREEZING = _WATCH.policy.overuse, _WATCH.policy.freezing
 
@@ -34,20 +35,18 @@ _OVERUSE, _FREEZING = _WATCH.policy.overuse, _WATCH.policy.freezing
 class Places:
     """Where this node has things."""
 
-    library: Annotated[Path, typer.Option(help="The quota library that containers get.")] = Path(
-        "/usr/lib/volcano-py/libvgpu.so"
-    )
+    library: Annotated[Path, typer.Option(help="The quota library that containers get.")] = _STANDARD.library
     kubeconfig: Annotated[str | None, typer.Option(help="Of the API server; else $KUBECONFIG.")] = None
     kubelet_dir: Annotated[Path, typer.Option(help="The kubelet's folder, with device-plugins/ in it.")] = (
-        Path("/var/lib/kubelet")
+        _STANDARD.kubelet
     )
     hook_path: Annotated[Path, typer.Option(help="Folder of the host for the library and the slices.")] = (
-        Path("/usr/local/vgpu")
+        _STANDARD.hook
     )
-    device_dir: Annotated[Path, typer.Option(help="Folder of device nodes.")] = Path("/dev")
+    device_dir: Annotated[Path, typer.Option(help="Folder of device nodes.")] = _STANDARD.devices
     capabilities_dir: Annotated[
         Path, typer.Option(help="Where the kernel tells the device nodes of MIG instances.")
-    ] = Path("/proc/driver/nvidia/capabilities")
+    ] = _STANDARD.capabilities
     nvml_library: Annotated[str | None, typer.Option(help="NVML's file; else libnvidia-ml.so.1.")] = None
 
 
@@ -62,13 +61,13 @@ class Handing:
             "[default: nvidia.com/gpu, volcano.sh/vgpu-number, volcano-py.io/accelerator]"
         ),
     ] = None
-    split: Annotated[int, typer.Option(min=1, max=1000, help="Shares of a card.")] = 10
+    split: Annotated[int, typer.Option(min=1, max=1000, help="Shares of a card.")] = _STANDARD.cut.slots
     memory_scaling: Annotated[
         float, typer.Option(min=0.1, max=100, help="How often memory is handed out.")
-    ] = 1.0
+    ] = _STANDARD.cut.memory_scaling
     region_fault: Annotated[
         RegionFault, typer.Option(help="With a broken region programs get no card memory, or have no limits.")
-    ] = RegionFault.CLOSED
+    ] = _STANDARD.region_fault
     cdi: Annotated[bool, typer.Option(help="Hand slices out as CDI devices.")] = False
     cdi_dir: Annotated[Path, typer.Option(help="Folder of CDI files.")] = Path("/var/run/cdi")
 
@@ -167,12 +166,11 @@ def agent(
     Example: [bold]volcano-py agent --node-name n1 --library build/shim/libvgpu.so[/bold]
     """
     set_up_logs(level=log_level.value, form=log_format.value)
-    standard = Options(node_name, places.library)
     xids = looking.ignore_xid
     options = Options(
         node=node_name,
         library=places.library,
-        resources=tuple(handing.resource or standard.resources),
+        resources=tuple(handing.resource or _STANDARD.resources),
         kubeconfig=places.kubeconfig,
         kubelet=places.kubelet_dir,
         hook=places.hook_path,
@@ -182,7 +180,7 @@ def agent(
         nvml=places.nvml_library,
         cut=Cut(handing.split, handing.memory_scaling),
         region_fault=handing.region_fault,
-        ignored_xids=standard.ignored_xids if xids is None else frozenset(xids),
+        ignored_xids=_STANDARD.ignored_xids if xids is None else frozenset(xids),
         paces=looking.paces(),
         watch=keeping.watch(places.device_dir),
     )
