@@ -108,22 +108,26 @@ class Told(Feed):
         super().rest(seconds, listen=listen)
 
 
+async def told_after_a_failed_bind(server: PodServer, feed: Told, writer: Writer) -> None:
+    """The bind of a pod that is gone fails; a bad node that comes then is told."""
+    writer.submit([bind("gone")])
+    await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
+    feed.tell(Change("Node", "n0", None, (Problem("status", "is nonsense"),), "1", "uid-n0"))
+    await until(lambda: server.wrote("POST", "/events"))
+
+
 def test_a_bind_that_fails_after_its_pod_went_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "settle", lambda: None)
     server = PodServer()
-    bad = Change("Node", "n0", None, (Problem("status", "is nonsense"),), "1", "uid-n0")
 
     async def live() -> None:
         async with server.api(tmp_path) as api:
             feed, writer = Told(api), Writer(api)
             async with turning(feed, writer) as (_, worker):
                 await until(lambda: worker.cycles)
-                writer.submit([bind("gone")])
-                await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
-                feed.tell(bad)
-                await until(lambda: server.wrote("POST", "/events"))
+                await told_after_a_failed_bind(server, feed, writer)
 
     asyncio.run(live())
 
@@ -134,7 +138,6 @@ def test_nor_does_it_where_pods_without_a_group_are_about_to_be_told(
     """No cycle comes with that, so there is nothing to wait for."""
     monkeypatch.setattr(collector, "settle", lambda: None)
     server, now = PodServer(), [1000.0]
-    bad = Change("Node", "n0", None, (Problem("status", "is nonsense"),), "1", "uid-n0")
 
     async def live() -> None:
         async with server.api(tmp_path) as api:
@@ -144,10 +147,7 @@ def test_nor_does_it_where_pods_without_a_group_are_about_to_be_told(
                 feed.tell(change_of(pod("p", "")))
                 await until(lambda: feed.rests)
                 now[0] += PATIENCE_S - 0.5
-                writer.submit([bind("gone")])
-                await until(lambda: writer.stats.bind_failed and not writer.told.is_set())
-                feed.tell(bad)
-                await until(lambda: server.wrote("POST", "/events"))
+                await told_after_a_failed_bind(server, feed, writer)
 
     asyncio.run(live())
 
