@@ -31,6 +31,7 @@ class BindFaults:
         self._kubeconfig, self._dice = kubeconfig, dice
         self.share = share
         self.met: Counter[str] = Counter()
+        self._deck: list[str] = []
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
@@ -65,7 +66,9 @@ class BindFaults:
         binds = request.method == "POST" and request.path.endswith("/binding")
         if not binds or self._dice.random() >= self.share:
             return ""
-        fault = self._dice.choice(FAULTS)
+        if not self._deck:  # dealt like cards: every few binds have met each fault
+            self._deck = self._dice.sample(FAULTS, len(FAULTS))
+        fault = self._deck.pop()
         self.met[fault] += 1
         return fault
 
