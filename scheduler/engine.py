@@ -29,7 +29,7 @@ from volcano_py.scheduler.framework.decision import Decision
 from volcano_py.scheduler.framework.gate import GateBooks
 from volcano_py.scheduler.framework.placement import Placer
 from volcano_py.scheduler.framework.refusal import Refusal
-from volcano_py.scheduler.framework.registry import make_actions, make_plugins
+from volcano_py.scheduler.framework.registry import has_foreign_policies, make_actions, make_plugins
 from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.cards import CardSource
@@ -65,6 +65,7 @@ class Engine:
     Attributes:
         config: the configuration in force.
         plugins, actions: as configured; they live as long as the engine.
+        has_foreign_policies: some of these did not come with the scheduler.
         state: the cluster as known.
         placer, gate: what is kept from cycle to cycle about nodes, and about who was let in.
     """
@@ -88,6 +89,7 @@ class Engine:
         self.config = config
         self.plugins = make_plugins(config)
         self.actions = make_actions(config)
+        self.has_foreign_policies = has_foreign_policies(config)
         self.state = ClusterState(
             scheduler_names,
             card_source=self._card_source(),

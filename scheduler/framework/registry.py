@@ -55,6 +55,12 @@ def known_actions() -> dict[str, str]:
     return {**_installed(ACTION_GROUP), **BUILT_IN_ACTIONS}
 
 
+def has_foreign_policies(config: SchedulerConfig) -> bool:
+    """Whether *config* names plugins or actions that did not come with the scheduler."""
+    plugins = {option.name for tier in config.tiers for option in tier.plugins}
+    return bool(plugins - BUILT_IN_PLUGINS.keys() or set(config.actions) - BUILT_IN_ACTIONS.keys())
+
+
 def make_plugins(config: SchedulerConfig) -> list[Plugin]:
     """The configured plugins in tier order; raises ``ConfigError`` with everything that is wrong."""
     made: list[Plugin] = []

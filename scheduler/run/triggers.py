@@ -20,7 +20,6 @@ clocks nothing is known here, at every period.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +27,6 @@ import numpy as np
 
 from volcano_py.scheduler.engine import CycleResult, Engine
 from volcano_py.scheduler.framework.decision import Decision
-from volcano_py.scheduler.framework.registry import BUILT_IN_ACTIONS, BUILT_IN_PLUGINS
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.tasks import Status
 
@@ -79,7 +77,7 @@ class Triggers:
         """A cycle has run at *now*; None: it failed, and everything is still to be decided."""
         tasks, nodes = engine.state.tasks, engine.state.nodes
         self._engine = engine if result is not None else None
-        self._seen = versions(engine.state, foreign=has_foreign_policies(engine))
+        self._seen = versions(engine)
         self._cycled_at = now
         self.decides_anew = result is not None and any(map(self._is_new, result.decisions))
         self._follow = self.decides_anew or bool(result is not None and result.pod_groups)
@@ -90,18 +88,16 @@ class Triggers:
 
     def due(self, engine: Engine, now: float) -> Due:
         """When the next cycle of *engine* has to run, as things stand at *now* (epoch seconds)."""
-        state = engine.state
         if engine is not self._engine:
             return Due(now, True, "first")
-        foreign = has_foreign_policies(engine)
         someone = waits(engine)
-        if someone and (self._given_up or versions(state, foreign=foreign) != self._seen):
+        if someone and (self._given_up or versions(engine) != self._seen):
             return Due(now, True, "change")
         self._cycled_at = min(self._cycled_at, now)  # the clock may have been set back
         next_period = self._cycled_at + self._period_s
-        if state.jobs.changed or self._follow:
+        if engine.state.jobs.changed or self._follow:
             return Due(next_period, False, "report")
-        if foreign:
+        if engine.has_foreign_policies:
             return Due(next_period, False, "policy")
         return self._by_time(engine, waits=someone)
 
@@ -126,14 +122,15 @@ class Triggers:
         return Due(at, False, why)
 
 
-def versions(state: ClusterState, *, foreign: bool) -> Versions:
-    """See the module; *foreign*: policies of others are configured, who may read any annotation."""
+def versions(engine: Engine) -> Versions:
+    """See the module; policies of others may read any annotation."""
+    state = engine.state
     return (
         state.nodes.epoch,
         state.queues.epoch,
         state.jobs.epoch,
         state.volumes.version,
-        state.pods.renoted if foreign else 0,
+        state.pods.renoted if engine.has_foreign_policies else 0,
         len(state.tasks.nominated),
     )
 
@@ -141,7 +138,7 @@ def versions(state: ClusterState, *, foreign: bool) -> Versions:
 def waits(engine: Engine) -> bool:
     """Whether there is anybody whom a cycle could decide about; policies of others may find somebody."""
     jobs, tasks = engine.state.jobs, engine.state.tasks
-    return bool(jobs.with_pending or jobs.gate_waiting or tasks.nominated) or has_foreign_policies(engine)
+    return bool(jobs.with_pending or jobs.gate_waiting or tasks.nominated) or engine.has_foreign_policies
 
 
 def comes_of_age(state: ClusterState, since: float) -> float:
@@ -154,17 +151,6 @@ def comes_of_age(state: ClusterState, since: float) -> float:
     ends = (began + least)[(least > 0) & np.isin(tasks.status[:size], _VICTIMS) & (began > 0)]
     ends = ends[ends > since]
     return float(ends.min()) if len(ends) else NEVER
-
-
-def has_foreign_policies(engine: Engine) -> bool:
-    """Whether plugins or actions are configured that did not come with the scheduler."""
-    return _any_other(engine.config.actions, BUILT_IN_ACTIONS) or _any_other(
-        [plugin.name for plugin in engine.plugins], BUILT_IN_PLUGINS
-    )
-
-
-def _any_other(names: Collection[str], known: Collection[str]) -> bool:
-    return any(name not in known for name in names)
 
 
 class Pace:

@@ -39,15 +39,7 @@ from volcano_py.scheduler.run.records import (
     settled_of,
 )
 from volcano_py.scheduler.run.reload import Configured as Configuration
-from volcano_py.scheduler.run.triggers import (
-    NEVER,
-    Due,
-    Triggers,
-    Versions,
-    has_foreign_policies,
-    versions,
-    waits,
-)
+from volcano_py.scheduler.run.triggers import NEVER, Due, Triggers, versions, waits
 from volcano_py.scheduler.run.ungrouped import Ungrouped
 
 _log = structlog.get_logger("cycle")
@@ -135,14 +127,14 @@ class Worker:
         if mended:
             self.owner.mend()
         self._begin_segment(given.now)
-        before = self._versions()
+        before = versions(self.owner.engine)
         self._take_in(given)
         if self.owner.is_broken:
             self._write_journal()
             return Turn([], _gone(given.changes), Due(given.now, True, "change"), mattered=True)
         orders = self._take_over(given.now) if given.begins or (given.leads and not self._led) else []
         self._led = given.leads
-        mattered = mended or self._versions() != before
+        mattered = mended or versions(self.owner.engine) != before
         if given.changes:
             self._metrics.changes.labels("moved" if mattered else "none").inc(len(given.changes))
         if given.leads and (given.changes or mended):
@@ -157,10 +149,6 @@ class Worker:
     def is_light(self) -> bool:
         """Whether the next turn is about what it is given alone: nothing to mend, no segment begins."""
         return not self.owner.is_broken and (self._journal is None or not self._journal.wants_beginning())
-
-    def _versions(self) -> Versions:
-        engine = self.owner.engine
-        return versions(engine.state, foreign=has_foreign_policies(engine))
 
     def _take_over(self, now: float) -> list[Order]:
         """We lead from now on: what an earlier leader began is gone on with, and all is looked at again."""

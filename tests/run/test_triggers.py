@@ -10,6 +10,10 @@ from tests.clusters import group, node, pod, queue
 from tests.run.lives import Life, change_of, deletion_of, of_kind, other_config, pods_of, random_life, tell
 from volcano_py.crds.schedulerconfig import load_scheduler_config, parse_scheduler_config
 from volcano_py.scheduler.engine import CycleResult
+from volcano_py.scheduler.framework import registry
+from volcano_py.scheduler.framework.plugin import Plugin
+from volcano_py.scheduler.framework.registry import PLUGIN_GROUP
+from volcano_py.scheduler.framework.session import Session
 from volcano_py.scheduler.run.owner import Owner
 from volcano_py.scheduler.run.triggers import Pace, Triggers, comes_of_age
 
@@ -163,9 +167,23 @@ def test_work_that_comes_of_age_is_due_when_it_does() -> None:
     assert (due.now, due.at, due.why) == (False, start + 600, "age")
 
 
+class TheirPlugin(Plugin):
+    """A policy that came with another package."""
+
+    name = "theirs"
+
+    def open(self, session: Session) -> None:
+        """It decides nothing here."""
+
+
+THEIRS = PLAIN.replace("{name: priority}", "{name: theirs}")
+
+
 def test_policies_of_others_are_asked_every_period(monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, triggers = settled(node("n0"), group("g", phase="Running"), RUNNING)
-    monkeypatch.setattr(type(owner.engine.plugins[0]), "name", "theirs")
+    where = {PLUGIN_GROUP: {"theirs": f"{__name__}:TheirPlugin"}}
+    monkeypatch.setattr(registry, "_installed", lambda group: where.get(group, {}))
+    owner, triggers = settled(node("n0"), group("g", phase="Running"), RUNNING, config=THEIRS)
+    assert owner.engine.has_foreign_policies
     assert triggers.due(owner.engine, 102.5).at == 103.0
     noted = pod("r", "g", on="n0", annotations={"theirs.com/x": "1"})
     triggers.cycled(owner.engine, owner.cycle(103.0), 103.0)
