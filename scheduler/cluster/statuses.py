@@ -150,10 +150,6 @@ class Statuses:
         """A new lead begins: what was refused before is not said again by itself."""
         self._put_off.clear()
 
-    def come_back(self) -> None:
-        """Say now what was put off."""
-        self._put_off.come_back()
-
     def writing(self, pod: str) -> asyncio.Future[None] | None:
         """The end of the patch of *pod* that is on its way, if there is one."""
         return self._writing.get(("Pod", pod))
@@ -281,7 +277,7 @@ class _PutOff:
         if len(self._wishes) < _MOST_PUT_OFF or key in self._wishes:
             self._wishes[key] = replace(wish, minor=True, tries=0, was_refused=True)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(REFUSED_AGAIN_S, self.come_back)
+            self._timer = asyncio.get_running_loop().call_later(REFUSED_AGAIN_S, self._come_back)
 
     def overtake(self, key: Key, newer: Wish) -> None:
         """What *newer* says need not be said as it was."""
@@ -301,8 +297,7 @@ class _PutOff:
             self._timer.cancel()
             self._timer = None
 
-    def come_back(self) -> None:
-        """Give all of them back now."""
+    def _come_back(self) -> None:
         wishes = self._wishes.copy()
         self.clear()
         for key, wish in wishes.items():

@@ -375,17 +375,26 @@ def test_a_first_status_is_written_whatever_was_known_of_it(
     assert server.objects[QUEUE]["status"] == {**status.get("status", {}), "allocated": {"cpu": "3"}}
 
 
+async def long_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop's clock jumps: what was put off until now has come of age, and was given back."""
+    loop = asyncio.get_running_loop()
+    earlier, came = loop.time, asyncio.Event()
+    loop.call_later(statuses.REFUSED_AGAIN_S, came.set)  # timers go off in order, so after what waits now
+    monkeypatch.setattr(loop, "time", lambda: earlier() + statuses.REFUSED_AGAIN_S + 1)
+    await came.wait()
+
+
 def test_what_was_refused_for_good_is_said_once_more_long_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A webhook of others was out of order and answered 422; nothing has changed since."""
-    monkeypatch.setattr(statuses, "REFUSED_AGAIN_S", 0.05)
     server = PodServer(choose=first(Fault(status=422), ends="/status"))
     server.pod("a")
 
     async def work(writer: Writer, api: Api) -> None:
         writer.submit([refusal("a")])
         assert await writer.drain(60.0)
+        await long_after(monkeypatch)
         await until(lambda: "PodScheduled" in server.conditions(pod_path("a")))
 
     run(tmp_path, server, work)
@@ -396,7 +405,6 @@ def test_what_was_refused_for_good_is_said_once_more_long_after(
 def test_what_was_refused_long_ago_is_not_said_of_what_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setattr(statuses, "REFUSED_AGAIN_S", 3600.0)
     server = PodServer(choose=first(Fault(status=422), ends="/status"))
     server.pod("a")
 
@@ -412,7 +420,7 @@ def test_what_was_refused_long_ago_is_not_said_of_what_has_changed(
         else:
             server.objects[pod_path("a")]["spec"]["nodeName"] = "n9"
         assert await writer.drain(60.0)
-        writer.statuses.come_back()
+        await long_after(monkeypatch)
         assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
@@ -420,7 +428,9 @@ def test_what_was_refused_long_ago_is_not_said_of_what_has_changed(
     assert said.get("message") == ("is new" if how == "newer" else None)
 
 
-def test_of_what_was_refused_only_what_is_newer_is_left_out(tmp_path: Path) -> None:
+def test_of_what_was_refused_only_what_is_newer_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = PodServer(choose=first(Fault(status=422), ends="/status"))
     server.pod("a")
 
@@ -429,7 +439,7 @@ def test_of_what_was_refused_only_what_is_newer_is_left_out(tmp_path: Path) -> N
         assert await writer.drain(60.0)
         writer.submit([refusal("a", "is new")])
         assert await writer.drain(60.0)
-        writer.statuses.come_back()
+        await long_after(monkeypatch)
         assert await writer.drain(60.0)
 
     run(tmp_path, server, work)
