@@ -24,6 +24,7 @@ from typing import Final
 
 from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster.binder import Binder, BindWork
+from volcano_py.scheduler.cluster.burst import Burst
 from volcano_py.scheduler.cluster.events import Events, EventStats, Reporter
 from volcano_py.scheduler.cluster.evictor import Evictor
 from volcano_py.scheduler.cluster.grace import Grace
@@ -144,7 +145,7 @@ class Writer:
         self.told = asyncio.Event()
         self._dropped = False
         self._telling: asyncio.TimerHandle | None = None
-        self._burst: asyncio.TimerHandle | None = None
+        self._burst = Burst(BURST_S, self._let_go)
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -165,7 +166,8 @@ class Writer:
             else:
                 self._say(order)
         self._groups.answered()
-        if not self._is_burst():
+        self._burst.mark(self._binder.lane.backlog)
+        if not self._burst.puts_off:
             self._let_go()
 
     def cancel(self, key: str, uid: str) -> bool:
@@ -229,22 +231,6 @@ class Writer:
             self._write_group(older)
         self._write_group(order)
 
-    def _is_burst(self) -> bool:
-        """Whether binds queue, and have not done so for long."""
-        loop = asyncio.get_running_loop()
-        if not self._binder.lane.backlog:
-            self._end_burst()
-            return False
-        if self._burst is None:
-            self._burst = loop.call_later(BURST_S, self._let_go)
-        return loop.time() < self._burst.when()
-
-    def _end_burst(self) -> None:
-        if self._burst is not None:
-            self._burst.cancel()
-            self._burst = None
-            self._let_go()
-
     def _let_go(self) -> None:
         """Say all that need not wait for binds of its own."""
         for order in self._groups.let_go():
@@ -296,7 +282,8 @@ class Writer:
         self._counts.binding -= 1
         failed = isinstance(outcome, BindFailed)
         self._groups.ended(outcome.group, failed=failed)
-        status = None if self._is_burst() else self._groups.free(outcome.group)
+        self._burst.mark(self._binder.lane.backlog)
+        status = None if self._burst.puts_off else self._groups.free(outcome.group)
         if status is not None:
             self._write_group(status)
         if isinstance(outcome, BindDone) and self._settings.pod_events:
@@ -345,8 +332,7 @@ class Writer:
         """Stop at once. Binds and evictions that have not ended do so as ``closed``."""
         if self._telling is not None:
             self._telling.cancel()
-        if self._burst is not None:
-            self._burst.cancel()
+        self._burst.close()
         self._grace.forget_all()
         await self._volumes.close()
         await self._binder.close()
