@@ -25,7 +25,7 @@ from kubernetes.aio.config import ConfigException
 
 from volcano_py.crds.messages import did_you_mean
 
-__all__ = ["Access", "AccessError"]
+__all__ = ["Access", "AccessError", "hang_up"]
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_KUBECONFIG: Final = "~/.kube/config"
@@ -161,6 +161,22 @@ class Pool(RESTClientObject):
         return self.pool_manager
 
 
+class _Answer(aiohttp.ClientResponse):
+    """An answer that takes its connection with it where it is given up, be it before it began."""
+
+    def close(self) -> None:
+        """Give it up; without this TLS would say farewell, and keep the socket until the server does."""
+        hang_up(self)
+        super().close()
+
+
+def hang_up(answer: aiohttp.ClientResponse) -> None:
+    """End the connection of an *answer* that was not read to its end, without waiting for a farewell."""
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+
+
 _NOTHING_FOUND: Final = (
     "found no API server to talk to: no --kubeconfig and no KUBECONFIG were given, this is no pod with a "
     f"service account ({SERVICE_ACCOUNT}), and there is no {DEFAULT_KUBECONFIG}. "
@@ -247,7 +263,11 @@ def _ready(configuration: Configuration, namespace: str, loader: Any) -> Access:
     if not configuration.proxy:
         configuration.proxy = _proxy_of(configuration.host)
     # The environment is asked once, above: asked by each request it costs more than the request itself.
-    configuration.client_session_kwargs = {"trust_env": False, "cookie_jar": aiohttp.DummyCookieJar()}
+    configuration.client_session_kwargs = {
+        "trust_env": False,
+        "cookie_jar": aiohttp.DummyCookieJar(),
+        "response_class": _Answer,
+    }
     access = Access(_pool(configuration), namespace, loader)
     access._due = access._next_look()
     return access

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
-from volcano_py.client.access import Access, AccessError
+from volcano_py.client.access import Access, AccessError, hang_up
 from volcano_py.client.errors import ApiError, Unreachable, api_error
 from volcano_py.client.resources import RESOURCES, Resource
 from volcano_py.client.rests import Rest
@@ -278,8 +278,7 @@ class Api:
         try:
             edition = self.access.edition
             answer = await self._request(method, url, headers, options)
-            if answer.status == 401 and await self.access.refused(edition):
-                answer.release()
+            if answer.status == 401 and await self._has_newer(answer, edition):
                 answer = await self._request(method, url, headers, options)
             self.server_date = answer.headers.get("Date", "")
             async with answer:
@@ -288,9 +287,19 @@ class Api:
                 try:
                     yield answer
                 finally:
-                    _hang_up(answer)
+                    hang_up(answer)
         except (aiohttp.ClientError, TimeoutError, OSError, AccessError) as error:
             raise Unreachable(f"{self.server}: {method} {path}: {_said(error)}") from error
+
+    async def _has_newer(self, refusal: aiohttp.ClientResponse, edition: int) -> bool:
+        """Whether there are newer credentials than those that *refusal* is about, which is done with then."""
+        newer = True
+        try:
+            newer = await self.access.refused(edition)
+        finally:
+            if newer:
+                refusal.close()
+        return newer
 
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], options: Mapping[str, Any]
@@ -331,7 +340,7 @@ class _Silence:
         left = self._heard + self._seconds - self._loop.time()
         self._over = left <= 0
         if self._over:
-            _hang_up(self._answer)
+            hang_up(self._answer)
         elif math.isfinite(left):
             self._timer = self._loop.call_later(left, self._look)
 
@@ -345,13 +354,6 @@ def retry_wait_s(attempt: int, error: Exception | None = None) -> float:
 def asked_wait_s(error: Exception | None) -> float:
     """Seconds that the server asks to wait before the next try, as far as that is honoured."""
     return min(_LONGEST_ASKED_WAIT_S, getattr(error, "retry_after_s", None) or 0.0)
-
-
-def _hang_up(answer: aiohttp.ClientResponse) -> None:
-    """End the connection of an *answer* that was not read to its end, without waiting for a farewell."""
-    connection = answer.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
 
 
 def _said(error: Exception) -> str:
