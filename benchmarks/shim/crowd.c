@@ -1,4 +1,5 @@
-/* One of many processes that allocate at once: as fast as it can, until the time is over, keeping some.
+/* One of many processes that allocate at once: as fast as it can, until the time is over, keeping some. It calls
+ * LEAST times at least, however little of that time the machine gave it.
  *
  * Usage: crowd SECONDS SEED KEEP. Starts at a line on standard input, prints "PAIRS REFUSED KEPT_BYTES LONGEST_US"
  * when the time is over, and keeps what it has until the next line.
@@ -14,6 +15,7 @@ int cuMemAlloc_v2(unsigned long long *, size_t);
 int cuMemFree_v2(unsigned long long);
 
 #define MOST 64
+#define LEAST 10000
 
 static struct {
 	unsigned long long at;
@@ -35,7 +37,7 @@ static void must(int rc) {
 
 int main(int argc, char **argv) {
 	void *context;
-	unsigned long pairs = 0, refused = 0;
+	unsigned long calls = 0, pairs = 0, refused = 0;
 	double longest = 0;
 	if (argc != 4) {
 		return 2;
@@ -47,7 +49,7 @@ int main(int argc, char **argv) {
 	printf("ready\n");
 	fflush(stdout);
 	getchar();
-	for (double end = now_s() + atof(argv[1]), last = now_s(); last < end;) {
+	for (double end = now_s() + atof(argv[1]), last = now_s(); last < end || calls < LEAST; calls++) {
 		int i = (int)((unsigned int)rand_r(&dice) % (unsigned int)atoi(argv[3]));
 		if (held[i].bytes != 0) {
 			must(cuMemFree_v2(held[i].at));
