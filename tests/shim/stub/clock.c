@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define THREADS 256
-#define PATIENCE_NS 20000000000ll
+#define PATIENCE_NS 240000000000ll
 #define POLL_NS 100000000l
 #define READ_NS 50
 #define EXPORT __attribute__((visibility("default")))
