@@ -22,8 +22,7 @@ from tests.shim.stub.build import ROOT, SYMBOLS
 from tests.shim.stub.state import MIB, Card, Clock, Container, Driver, card_uuid
 from volcano_py.shim.agent import region
 
-DEADLINE_S = 60
-PATIENCE_S = 300
+DEADLINE_S = 300
 """After which a program that does not answer is killed, so that no fault of the library holds the tests."""
 
 BUILT = ROOT / "build" / "shim" / "libvgpu.so"
@@ -119,7 +118,7 @@ class Probe:
     def hear(self) -> list[str]:
         """The words of the next answer."""
         assert self.process.stdout is not None
-        patience = threading.Timer(PATIENCE_S, self.process.kill)
+        patience = threading.Timer(DEADLINE_S, self.process.kill)
         patience.start()
         try:
             answer = self.process.stdout.readline()

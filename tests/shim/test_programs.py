@@ -15,7 +15,7 @@ import pytest
 
 from tests.gpu.card import PYTHON, has
 from tests.gpu.scripts import FILL, RUNTIME
-from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, PATIENCE_S, Probe, Slice, agree, one_slice
+from tests.shim.harness import DEADLINE_S, LIBRARY, OUT_OF_MEMORY, Probe, Slice, agree, one_slice
 from tests.shim.runtimes import Runtime
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
@@ -166,7 +166,7 @@ def talk_to_all(programs: "list[subprocess.Popen[str]]") -> list[str]:
     """Lets all go on at once; what each says until its end."""
     for program in programs:
         Probe(program).tell("")
-    return [program.communicate(timeout=PATIENCE_S)[0] for program in programs]
+    return [program.communicate(timeout=DEADLINE_S)[0] for program in programs]
 
 
 @pytest.mark.usefixtures("torch")

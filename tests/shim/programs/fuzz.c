@@ -73,7 +73,7 @@ static int use_the_card(void) {
 	void *context = NULL;
 	address at = 0;
 	size_t unused, total;
-	alarm(20);
+	alarm(60);
 	CALL("cuInit", (unsigned int), 0);
 	if (CALL("cuDevicePrimaryCtxRetain", (void **, int), &context, 0) != CU_OK) {
 		return 0;

@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
 		}
 		child = fork_or_die();
 		if (child == 0) {
-			alarm(60);
+			alarm(300);
 			_exit(heir(family, bytes));
 		}
 		waitpid(child, &status, 0);
