@@ -13,6 +13,8 @@ from volcano_py.scheduler.engine import Engine
 Document = dict[str, Any]
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""
+NVIDIA = "nvcr.io/nvidia/k8s-device-plugin:v0.17"
+HAMI = "projecthami/hami:v2.6"
 
 
 def seen(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.clusters import group, node, pod, queue
-from tests.vcctl.evidence import NOW, Document, found, only, seen
+from tests.vcctl.evidence import HAMI, NOW, NVIDIA, Document, found, only, seen
 from volcano_py.cli.vcctl.doctor.checks import CHECKS, findings
 from volcano_py.cli.vcctl.doctor.finding import Denied
 from volcano_py.crds.objects import KINDS
 from volcano_py.crds.schema import crd_manifest
-from volcano_py.deploy.generate import rendered
 from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape, make_nodes
 
@@ -288,10 +286,6 @@ def plugin_pod(name: str, image: str, container: str = "c", on: str = "n1", **mo
     return made
 
 
-NVIDIA = "nvcr.io/nvidia/k8s-device-plugin:v0.17"
-HAMI = "projecthami/hami:v2.6"
-
-
 def test_two_device_plugins_on_one_node_are_told() -> None:
     pods = [plugin_pod("a", NVIDIA), plugin_pod("b", HAMI, "device-plugin")]
     one = only("device-plugins", seen(node("n1"), *pods))
@@ -327,33 +321,6 @@ def test_an_agent_that_publishes_both_families_on_purpose_is_fine() -> None:
     notes = {"hami.io/node-nvidia-register": "", "volcano.sh/node-vgpu-register": ""}
     twice = {"nvidia.com/gpu": "8", "volcano.sh/vgpu-number": "80"}
     assert found("device-plugins", seen(node("n1", amounts=twice, annotations=notes))) == []
-
-
-def daemon_set(selector: dict[str, str], image: str = HAMI) -> Document:
-    containers = [{"name": "device-plugin", "image": image}]
-    spec = {"template": {"spec": {"nodeSelector": selector, "containers": containers}}}
-    meta = {"name": "hami-device-plugin", "namespace": "kube-system"}
-    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta, "spec": spec}
-
-
-def test_a_gpu_node_without_the_label_that_the_plugin_selects_is_told() -> None:
-    bare = node("n1", labels={"nvidia.com/gpu.present": "true"})
-    good = node("n2", labels={"nvidia.com/gpu.present": "true", "gpu": "on"})
-    one = only("gpu-labels", seen(bare, good, node("n3"), daemon_set({"gpu": "on"})))
-    assert one.object == "Node n1"
-    assert one.fix == "kubectl label node n1 gpu=on --overwrite"
-
-
-def test_a_gpu_node_without_the_label_that_our_agent_selects_is_told() -> None:
-    [agent] = (d for d in yaml.safe_load_all(rendered()["agent.yaml"]) if d["kind"] == "DaemonSet")
-    bare = node("n1", labels={"nvidia.com/gpu.present": "true"})
-    one = only("gpu-labels", seen(bare, agent))
-    assert "DaemonSet volcano-system/volcano-py-agent selects: gpu=on" in one.evidence
-
-
-def test_a_node_that_another_plugin_selects_is_fine() -> None:
-    gpu = node("n1", labels={"nvidia.com/gpu.present": "true"})
-    assert found("gpu-labels", seen(gpu, daemon_set({"gpu": "on"}), daemon_set({}, NVIDIA))) == []
 
 
 CARDS = "GPU-a,10,16384,100,NVIDIA-A100,0,true:GPU-b,10,16384,100,NVIDIA-A100,0,true:"
