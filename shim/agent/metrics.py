@@ -22,7 +22,8 @@ from volcano_py.shim.agent.readings import CardFacts
 from volcano_py.shim.agent.region import DeviceUse
 from volcano_py.shim.agent.tenants import Hold, Tenant
 
-SLICE: Final = ("node", "namespace", "pod", "container", "queue", "card")
+CONTAINER: Final = ("node", "namespace", "pod", "container", "queue")
+SLICE: Final = (*CONTAINER, "card")
 CARD: Final = ("node", "card", "index", "type")
 HAMI_SLICE: Final = ("zone", "namespace", "pod", "container", "vdevice_index", "device_uuid")
 HAMI_CARD: Final = ("zone", "node", "device_index", "device_uuid", "device_type")
@@ -217,6 +218,7 @@ class SliceMetrics(Collector):
         look = self._keeper.look
         slices, cards = slices_of(look, self._node), cards_of(look, self._node, self._troubles())
         yield from _families(SLICES, SLICE, slices, _slice_labels)
+        yield _disbelieved(look, self._node)
         yield from _families(CARDS, CARD, cards, _card_labels)
         yield _unowned(look, cards)
         if self._as_hami:
@@ -307,6 +309,20 @@ def _unowned(look: Look, cards: Iterable[Card]) -> Metric:
     return family
 
 
+def _disbelieved(look: Look, node: str) -> Metric:
+    """Of containers: one word holds the launches on all their cards."""
+    family = CounterMetricFamily(
+        "volcano_py_container_disbelieved_blocks",
+        "Words to hold launches that the library did not obey, since no agent writes such ones.",
+        labels=CONTAINER,
+    )
+    for each in look.tenants:
+        region = look.regions.get(each.key)
+        if region is not None:
+            family.add_metric(_container_labels(node, each), region.disbelieved)
+    return family
+
+
 def _families(
     figures: Iterable[Figure[T]],
     labels: tuple[str, ...],
@@ -323,9 +339,12 @@ def _families(
         yield family
 
 
+def _container_labels(node: str, its: Tenant) -> tuple[str, ...]:
+    return node, its.namespace, its.pod, its.container, its.queue
+
+
 def _slice_labels(one: Slice) -> tuple[str, ...]:
-    its = one.tenant
-    return one.node, its.namespace, its.pod, its.container, its.queue, one.uuid
+    return *_container_labels(one.node, one.tenant), one.uuid
 
 
 def _card_labels(one: Card) -> tuple[str, ...]:

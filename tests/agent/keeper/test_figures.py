@@ -20,6 +20,7 @@ from volcano_py.shim.agent.metrics import SliceMetrics
 from volcano_py.shim.agent.overuse import Kind
 from volcano_py.shim.agent.policy import MIB, Answer, Overuse, Policy
 from volcano_py.shim.agent.readings import CardFacts, CardProcess, Reading
+from volcano_py.shim.agent.region_layout import RegionLayout
 from volcano_py.shim.agent.tenants import Hold, Tenant
 
 GPU, OTHER = "GPU-0", "GPU-1"
@@ -205,6 +206,25 @@ def test_what_the_library_counts(scene: Scene) -> None:
     told = scene.figures(keeper)
     assert told.get("volcano_py_slice_refused_allocations_total", {}) == {}
     assert set(told["volcano_py_slice_memory_used_bytes"].values()) == {0}
+
+
+def test_blocks_that_were_not_believed_count_once_a_container(scene: Scene) -> None:
+    """Somebody wrote into the region of one; the other has none."""
+    file = scene.folder / "region"
+    region.create(file, [region.DeviceLimit(uuid, 100 * MIB, 50) for uuid in (GPU, OTHER)])
+    content = bytearray(file.read_bytes())
+    RegionLayout.from_buffer(content).control.disbelieved = 3
+    file.write_bytes(content)
+    scene.tenants = [
+        replace(scene.tenant("a", 10, cards=(GPU, OTHER)), region=file),
+        scene.tenant("b", 20),
+    ]
+    scene.cards = [reading(GPU), reading(OTHER, index=1)]
+    keeper = scene.keeper()
+    one_round(keeper)
+    # container, namespace, node, pod, queue
+    told = scene.figures(keeper)["volcano_py_container_disbelieved_blocks_total"]
+    assert told == {("main", "ns", "n1", "a", "ml"): 3}
 
 
 def test_a_driver_that_is_gone_is_no_end(scene: Scene) -> None:
