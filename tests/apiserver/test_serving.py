@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import random
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ import yaml
 
 from tests.apiserver.builders import config_map, pod
 from tests.apiserver.cases_watch import events, told
+from tests.apiserver.spaces import WAIT_S
 from tests.e2e.servers import EmbeddedServer as Process
 from volcano_py.client.api import Api
 from volcano_py.client.errors import ApiError, Unreachable
@@ -145,7 +147,7 @@ def test_stopping_ends_watches_at_a_line(tmp_path: Path) -> None:
             watching = asyncio.Event()
 
             async def watch() -> None:
-                async for line in api.lines(MAPS, {"watch": "1"}, idle_timeout_s=20):
+                async for line in api.lines(MAPS, {"watch": "1"}, idle_timeout_s=WAIT_S):
                     lines.append(line)
                     watching.set()
 
@@ -199,10 +201,14 @@ def test_slow_client_is_cut_off_and_others_are_not(tmp_path: Path) -> None:
 
 
 async def stalled_watch(server: EmbeddedServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A watch whose answer nobody reads: more than the limit stays on the way."""
+    """A watch whose answer nobody reads: little of it stays on the way, however much kernels may keep."""
     context = ssl.create_default_context(cadata=authority(server))
     host, port = server.url.removeprefix("https://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port), ssl=context, limit=1024)
+    narrow = socket.socket()
+    narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    narrow.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(narrow, (host, int(port)))
+    reader, writer = await asyncio.open_connection(sock=narrow, ssl=context, server_hostname=host, limit=1024)
     request = f"GET {MAPS}?watch=1 HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {server.token}\r\n\r\n"
     writer.write(request.encode())
     await writer.drain()
@@ -213,7 +219,7 @@ async def stalled_watch(server: EmbeddedServer) -> tuple[asyncio.StreamReader, a
 async def read_to_the_end(reader: asyncio.StreamReader) -> int:
     """How many bytes still come before the connection ends."""
     count = 0
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(WAIT_S):
         with contextlib.suppress(ConnectionResetError, ssl.SSLError):
             while chunk := await reader.read(1 << 16):
                 count += len(chunk)
