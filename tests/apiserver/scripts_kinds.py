@@ -115,6 +115,7 @@ REST = [
     ),
     Step("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "{ns}"}, "value": 7}),
     Step("PATCH", "/apis/scheduling.k8s.io/v1/priorityclasses/{ns}", {"value": 8}, MERGE),
+    Step("UNTIL", PODS, pod("classy", priorityClassName="{ns}")),
     Step("POST", PODS, pod("classy", priorityClassName="{ns}")),
     Step(
         "POST",

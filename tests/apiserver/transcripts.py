@@ -45,7 +45,8 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 class Step:
     """One request; ``{ns}`` stands for the transcript's namespace.
 
-    UNTIL waits for an answer to a GET; QUIET is a POST whose answer is not compared.
+    UNTIL waits for an answer to a GET, or, where it has a body, until a POST of that would be taken: a real
+    server's admission gets to know of other objects by a watch. QUIET is a POST whose answer is not compared.
     """
 
     method: str
@@ -60,10 +61,10 @@ async def play(api: Api, steps: list[Step], namespace: str) -> list[tuple[int, A
     answers = []
     for step in steps:
         path = step.path.replace("{ns}", namespace)
-        if step.method == "UNTIL":
-            await until(partial(exists, api, path))
-            continue
         body = _filled(step.body, namespace)
+        if step.method == "UNTIL":
+            await until(partial(exists, api, path) if body is None else partial(_is_taken, api, path, body))
+            continue
         if step.method == "QUIET":
             await api.call("POST", path, body=body, content_type=step.content_type)
             continue
@@ -74,6 +75,14 @@ async def play(api: Api, steps: list[Step], namespace: str) -> list[tuple[int, A
         except ApiError as error:
             answers.append((error.status, plain(_decoded(error.body), namespace)))
     return answers
+
+
+async def _is_taken(api: Api, path: str, body: bytes) -> bool:
+    try:
+        await api.call("POST", path, query={"dryRun": "All"}, body=body)
+    except ApiError:
+        return False
+    return True
 
 
 def _filled(body: Any, namespace: str) -> Any:
