@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,9 +48,10 @@ def test_an_event_without_a_card_is_every_cards(tmp_path: Path) -> None:
 
 def test_a_card_is_well_again_after_a_quiet_while(tmp_path: Path) -> None:
     async def case() -> None:
-        async with node(tmp_path, paces=replace(FOREVER, quiet=1.0)) as n1:
+        async with node(tmp_path, paces=FOREVER) as n1:
             n1.driver.happened.put(Event("GPU-1", 94))
-            await until(n1.agent.cards.health.troubles, "drained")
+            await until(lambda: told(n1, {"GPU-0"}), "drained")
+            n1.agent.cards.health._quiet_s = 0.0  # the while is over
             await until(lambda: told(n1, {"GPU-0", "GPU-1"}), "taken back")
 
     asyncio.run(case())
