@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +28,10 @@ FACTS = CardFacts(0, "A100", 900 * MIB, 1000 * MIB, 70)
 
 @dataclass
 class Scene:
-    """A made-up node: folders for the kernel, ``cards`` for the driver, ``tenants`` for the kubelet."""
+    """A made-up node: folders for the kernel, ``cards`` for the driver, ``tenants`` for the kubelet.
+
+    Figures are read at ``now``, or at the time of the last look.
+    """
 
     folder: Path
     cards: list[Reading] = field(default_factory=list)
@@ -81,7 +83,10 @@ class Scene:
     def figures(self, keeper: Keeper, *, as_hami: bool = True) -> dict[str, dict[tuple[str, ...], float]]:
         """What Prometheus reads: by name, then by values of labels in the order of their names."""
         registry = CollectorRegistry()
-        clock = (lambda: self.now) if self.now else time.monotonic
+
+        def clock() -> float:
+            return self.now or keeper.look.at_s
+
         registry.register(SliceMetrics(keeper, "n1", lambda: self.troubles, as_hami=as_hami, clock=clock))
         found: dict[str, dict[tuple[str, ...], float]] = {}
         for family in text_string_to_metric_families(generate_latest(registry).decode()):
