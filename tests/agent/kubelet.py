@@ -166,7 +166,7 @@ class Kubelet:
             if endpoint.options.pre_start_required:
                 request = wire.PreStartContainerRequest(devicesIDs=ids)
                 try:
-                    await services.PRE_START.call(endpoint.channel)(request, timeout=30)
+                    await services.PRE_START.call(endpoint.channel)(request, timeout=WAIT_S)
                 except grpc.aio.AioRpcError as error:
                     raise StartError(error.details() or "") from error
 
@@ -211,12 +211,12 @@ class Kubelet:
                 )
             ]
         )
-        answer = await services.PREFER.call(endpoint.channel)(request, timeout=30)
+        answer = await services.PREFER.call(endpoint.channel)(request, timeout=WAIT_S)
         return list(answer.container_responses[0].deviceIDs) if self.follows_preference else []
 
     async def _allocate(self, resource: str, ids: Iterable[str]) -> wire.ContainerAllocateResponse:
         request = wire.AllocateRequest(container_requests=[wire.ContainerAllocateRequest(devicesIDs=ids)])
-        answer = await services.ALLOCATE.call(self.endpoints[resource].channel)(request, timeout=30)
+        answer = await services.ALLOCATE.call(self.endpoints[resource].channel)(request, timeout=WAIT_S)
         given: wire.ContainerAllocateResponse = answer.container_responses[0]
         return given
 
