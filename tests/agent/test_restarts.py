@@ -19,12 +19,13 @@ def test_a_restarted_kubelet_has_the_agent_again_within_seconds(tmp_path: Path) 
     async def case() -> None:
         async with node(tmp_path) as n1:
             for _ in range(3):
-                before = len(n1.kubelet.registrations)
+                await until(lambda: all(each.is_registered() for each in n1.agent.plugins), "answered")
                 await n1.kubelet.restart()
                 await n1.kubelet.until_registered(*n1.options.resources, devices=20)
-                assert len(n1.kubelet.registrations) == before + len(n1.options.resources)
             admitted = await n1.run(await n1.sliced("a", part("GPU-1")))
             assert n1.region(admitted).devices[0].uuid == "GPU-1"
+            await until(lambda: all(each.is_registered() for each in n1.agent.plugins), "answered")
+            assert {each.registered for each in n1.agent.plugins} == {4}
 
     asyncio.run(case())
 
