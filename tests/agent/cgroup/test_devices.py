@@ -155,9 +155,9 @@ def test_what_an_earlier_life_left_twice_becomes_one(programs: Host) -> None:
 def test_the_program_outlives_who_attached_it(programs: Host) -> None:
     """No handle of ours is open any more when the first process opens a card."""
     mine = programs.container()
-    before = os.listdir("/proc/self/fd")
+    before = {*os.listdir("/proc/self/fd")}
     DeviceGuard(programs.tree).hold(mine, ONLY_ZERO)
-    assert os.listdir("/proc/self/fd") == before
+    assert {*os.listdir("/proc/self/fd")} <= before
     assert opens(programs, mine, "zero", "full") == ["zero"]
 
 
