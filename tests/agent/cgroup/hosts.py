@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
@@ -128,8 +129,7 @@ class Host:
             made.kill()
             made.communicate(timeout=WAIT_S)
         for folder in reversed(self._folders()):
-            assert eventually(lambda: not processes(folder)), f"{folder} does not become empty"  # noqa: B023
-            folder.rmdir()
+            assert eventually(lambda: removed(folder)), f"{folder} does not become empty"  # noqa: B023
 
     def _folders(self) -> list[Path]:
         """All of ours, from the top down."""
@@ -143,6 +143,17 @@ def let_go(folder: Path) -> None:
     for name, text in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
         if (folder / name).exists():
             (folder / name).write_text(text)
+
+
+def removed(folder: Path) -> bool:
+    """Whether *folder* could be removed: the kernel keeps it until its last process is all gone."""
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True
 
 
 def eventually(true: Callable[[], bool]) -> bool:
