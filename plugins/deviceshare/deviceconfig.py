@@ -18,7 +18,7 @@ from volcano_py.plugins.deviceshare.backend import Backend
 from volcano_py.plugins.deviceshare.backends.ascend import read_chips
 from volcano_py.plugins.deviceshare.backends.iluvatar import read_chips as read_iluvatar
 from volcano_py.plugins.deviceshare.catalogue import Catalogue
-from volcano_py.plugins.deviceshare.mig import DEFAULTS, read_geometries
+from volcano_py.plugins.deviceshare.mig import DEFAULTS, KnownGeometry, in_units, read_geometries
 
 KEY: Final = "device-config.yaml"
 _WITH_FACTOR: Final = ("nvidia", "hygon")
@@ -78,9 +78,15 @@ def configured(backends: Iterable[Backend], document: Mapping[str, Any], *, asce
         chips = _read("vnpus", read_chips, document["vnpus"])
         given = {vendor: backend for vendor, backend in given.items() if backend.chip is None}
     nvidia = document.get("nvidia")
-    known = nvidia.get("knownMigGeometries") if isinstance(nvidia, Mapping) else None
-    geometries = DEFAULTS if known is None else _read("nvidia.knownMigGeometries", read_geometries, known)
+    geometries = _read("nvidia", _geometries, nvidia) if isinstance(nvidia, Mapping) else DEFAULTS
     return Catalogue((*given.values(), *chips), geometries)
+
+
+def _geometries(section: Mapping[str, Any]) -> tuple[KnownGeometry, ...]:
+    """How *section* cuts cards, in the units of Volcano's plugin; raises ``ValueError``."""
+    known = section.get("knownMigGeometries")
+    geometries = DEFAULTS if known is None else _read("knownMigGeometries", read_geometries, known)
+    return in_units(geometries, max(_amount(section, "gpuMemoryFactor"), 1))
 
 
 def _read(where: str, read: Any, value: Any) -> Any:

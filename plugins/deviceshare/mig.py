@@ -11,7 +11,7 @@ each a named list of instances. Both become the same options. ``room`` asks whic
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Final
 
@@ -263,6 +263,24 @@ def _known(entry: Any) -> KnownGeometry:
         return KnownGeometry(tuple(map(str, entry["models"])), groups)
     except (TypeError, KeyError, ValueError) as error:
         raise ValueError(f"{entry!r} has not models and allowedGeometries as they should be") from error
+
+
+def in_units(known: Iterable[KnownGeometry], unit_mib: int) -> tuple[KnownGeometry, ...]:
+    """*known* with memory in units of *unit_mib*, as Volcano's plugin reports cards and pods ask by them.
+
+    Source: Volcano's scheduler, which compares an ask times the factor with an instance, and charges the
+    instance's memory divided by it, rounded down.
+    """
+    return tuple(
+        replace(
+            each,
+            groups=tuple(
+                (group, tuple(replace(part, memory_mib=part.memory_mib // unit_mib) for part in parts))
+                for group, parts in each.groups
+            ),
+        )
+        for each in known
+    )
 
 
 def _default(models: Sequence[str], *groups: Sequence[tuple[str, int, int]]) -> KnownGeometry:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.deviceshare.cards import container, make_pod
 from volcano_py.plugins.deviceshare.backends import BACKENDS
+from volcano_py.plugins.deviceshare.catalogue import Catalogue
 from volcano_py.plugins.deviceshare.deviceconfig import configured
 from volcano_py.plugins.deviceshare.reading import card_request
 from volcano_py.plugins.deviceshare.register import cards_of
@@ -17,10 +18,13 @@ from volcano_py.scheduler.model.kube.objects import Node
 from volcano_py.scheduler.model.kube.pod import Container, Resources
 
 
+def nvidia(section: dict[str, Any]) -> Catalogue:
+    return configured(BACKENDS, {"nvidia": section}, ascend=True)
+
+
 def asked(section: dict[str, Any], **limits: Any) -> tuple[int, int, int, str]:
     """(MiB, percent of the memory, cores, name of plain whole cards) of what a container asks."""
-    catalogue = configured(BACKENDS, {"nvidia": section}, ascend=True)
-    request, _ = card_request(make_pod(container(**limits)), catalogue)
+    request, _ = card_request(make_pod(container(**limits)), nvidia(section))
     assert request is not None
     (ask,) = request.asks
     return ask.memory_mib, ask.percent, ask.cores, request.bare
@@ -60,10 +64,20 @@ def test_the_factor_of_hygon_counts_and_other_vendors_have_their_own() -> None:
         assert request.asks[0].memory_mib == mib
 
 
+@pytest.mark.parametrize("key", ["memoryFactor", "gpuMemoryFactor"])
 @pytest.mark.parametrize("value", ["1024", -1, 1.5, True, 2**40])
-def test_an_amount_that_is_none_is_named(value: object) -> None:
-    with pytest.raises(ValueError, match="nvidia: memoryFactor must be a whole number from 0 to"):
-        configured(BACKENDS, {"nvidia": {"memoryFactor": value}}, ascend=True)
+def test_an_amount_that_is_none_is_named(key: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"nvidia: {key} must be a whole number from 0 to"):
+        configured(BACKENDS, {"nvidia": {key: value}}, ascend=True)
+
+
+@pytest.mark.parametrize(("factor", "memory"), [(0, 9728), (1, 9728), (1000, 9), (1024, 9), (None, 9728)])
+def test_volcanos_factor_counts_for_instances_and_not_for_asks(factor: int | None, memory: int) -> None:
+    """The plugin reports cards in its units, asks and records are in them, and only instances are in MiB."""
+    section = {"gpuMemoryFactor": factor}
+    (geometry,) = (each for each in nvidia(section).geometries if each.fits("A100-SXM4-80GB"))
+    assert geometry.groups[0][1][0].memory_mib == memory
+    assert asked(section, gpu=1, gpumem=8) == (8, 0, 0, "")
 
 
 @pytest.mark.parametrize(
