@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.apiserver.definitions import every_keyword, registry
+from tests.apiserver.spaces import WAIT_S
 from tests.e2e import programs
 from tests.e2e.servers import KINDS
 from volcano_py.simulator.apiserver.schema.registry import Registry
@@ -94,7 +96,7 @@ def kubectl(config: Path, cache: Path, *arguments: str, text: str | None = None)
     """What kubectl prints, errors included."""
     program = str(programs.need("kubectl"))
     command = [program, "--kubeconfig", str(config), "--cache-dir", str(cache), *arguments]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, check=False)
     return done.stdout + done.stderr
 
 
@@ -120,14 +122,14 @@ def field_lines(text: str) -> list[str]:
 def test_kubectl_explains_custom_kinds_alike(configs: Configs, tmp_path: Path, what: str) -> None:
     config = configs("real")
     kubectl(config, tmp_path / "real", "apply", "-f", str(Path(__file__).parents[2] / "crds" / "yaml"))
-    kubectl(config, tmp_path / "real", "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    assert "FIELDS:" in explained(configs, "embedded", tmp_path, what)
-
-    def alike() -> bool:
-        return explained(configs, "embedded", tmp_path, what) == explained(configs, "real", tmp_path, what)
-
+    kubectl(config, tmp_path / "real", "wait", "--for=condition=Established", "crd", "--all", "--timeout=90s")
+    said = explained(configs, "embedded", tmp_path, what)
+    assert "FIELDS:" in said
     # The real server publishes a new kind's document a moment later.
-    assert any(alike() for _ in range(20))
+    until = time.monotonic() + WAIT_S
+    while (real := explained(configs, "real", tmp_path, what)) != said and time.monotonic() < until:
+        time.sleep(0.1)
+    assert real == said
 
 
 POD = """
