@@ -38,7 +38,7 @@ def kubectl(request: pytest.FixtureRequest, configs: Callable[[str], Path]) -> K
 
     def run(*words: str, text: str = "", fails: bool = False) -> str:
         command = [str(program), f"--kubeconfig={config}", f"--namespace={namespace}", *words]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, check=False)
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return (done.stdout + done.stderr).replace(namespace, "NS")
 
@@ -121,9 +121,9 @@ def test_wait_diff_and_dry_run(kubectl: Kubectl) -> None:
     assert "+  - image: a:2" in diff
     condition = '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}'
     kubectl("patch", "pod", "p", "--subresource=status", f"-p={condition}")
-    assert kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=20s") == "pod/p condition met\n"
+    assert kubectl("wait", "--for=condition=Ready", "pod/p", "--timeout=120s") == "pod/p condition met\n"
     kubectl("delete", "pod", "p", "--wait=false")
-    kubectl("wait", "--for=delete", "pod/p", "--timeout=20s")
+    kubectl("wait", "--for=delete", "pod/p", "--timeout=120s")
 
 
 def test_explain_and_api_resources(kubectl: Kubectl) -> None:
