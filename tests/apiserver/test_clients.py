@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from tests.apiserver.builders import pod
-from tests.apiserver.spaces import new_namespace
+from tests.apiserver.spaces import WAIT_S, new_namespace
 from tests.e2e.servers import KINDS
 from volcano_py.client.api import Api
 
@@ -23,7 +24,7 @@ OFFICIAL: Any = kubernetes
 
 
 @pytest.fixture(params=KINDS)
-def core(request: pytest.FixtureRequest, configs: Callable[[str], Path]) -> tuple[Any, str]:
+def core(request: pytest.FixtureRequest, configs: Callable[[str], Path]) -> Iterator[tuple[Any, str]]:
     """The core API of the official client, and a namespace."""
     path = configs(request.param)
 
@@ -31,8 +32,8 @@ def core(request: pytest.FixtureRequest, configs: Callable[[str], Path]) -> tupl
         async with await Api.connect(str(path)) as api:
             return await new_namespace(api)
 
-    loaded = OFFICIAL.config.new_client_from_config(str(path))
-    return client.CoreV1Api(loaded), asyncio.run(space())
+    with OFFICIAL.config.new_client_from_config(str(path)) as loaded:
+        yield client.CoreV1Api(loaded), asyncio.run(space())
 
 
 def test_objects_go_through_its_models(core: tuple[Any, str]) -> None:
@@ -42,7 +43,7 @@ def test_objects_go_through_its_models(core: tuple[Any, str]) -> None:
     body = client.V1Binding(
         metadata=client.V1ObjectMeta(name="a"), target=client.V1ObjectReference(kind="Node", name="n")
     )
-    api.create_namespaced_pod_binding("a", space, body, _preload_content=False)
+    api.create_namespaced_pod_binding("a", space, body, _preload_content=False).close()
     assert api.read_namespaced_pod("a", space).spec.node_name == "n"
     patched = api.patch_namespaced_pod_status("a", space, {"status": {"phase": "Running"}})
     assert patched.status.phase == "Running"
@@ -62,12 +63,12 @@ def test_its_watch_follows(core: tuple[Any, str]) -> None:
         api.create_namespaced_config_map(space, client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name)))
     api.delete_namespaced_config_map("a", space)
     stream = OFFICIAL.watch.Watch().stream(
-        api.list_namespaced_config_map, space, resource_version=version, timeout_seconds=20
+        api.list_namespaced_config_map, space, resource_version=version, timeout_seconds=int(WAIT_S)
     )
     found = []
-    for event in stream:
-        if event["object"].metadata.name in ("a", "b"):
+    with closing(stream):
+        for event in stream:
             found.append((event["type"], event["object"].metadata.name))
-        if len(found) == 3:
-            break
+            if len(found) == 3:
+                break
     assert found == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
