@@ -39,6 +39,7 @@ class Process:
         rules: Rules | None = None,
         counts_every_s: float = 0.002,
         remake_after_s: float = 0.002,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.server = server
         self.said: list[Say] = []
@@ -56,13 +57,11 @@ class Process:
         controllers = (
             PodGroupController(
                 self.seen,
-                time.monotonic,
+                clock,
                 rules=rules,
                 remake_after_s=remake_after_s,
             ),
-            QueueController(
-                self.seen, time.monotonic, counts_every_s, always_there((rules or Rules()).default_queue)
-            ),
+            QueueController(self.seen, clock, counts_every_s, always_there((rules or Rules()).default_queue)),
         )
         self.reconciler = Reconciler(
             controllers, self.carrier, say=self.said.append, failed=self.failed.append, limits=_QUICK
@@ -94,7 +93,7 @@ class Process:
         """
         work = asyncio.create_task(self.reconciler.run())
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while not work.done() and (self.server.events or not self.reconciler.is_idle):
                     if self.server.events:
                         self.hear(pick(self.server.events))

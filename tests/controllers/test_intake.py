@@ -25,7 +25,7 @@ def test_an_object_whose_end_no_watch_tells_of_is_found_gone() -> None:
         server.remove("Pod", "p", "ns")
         server.put("Queue", "q", spec={})
         refreshing = asyncio.create_task(intake.refresh())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while seen.pod("ns/p") is not None or seen.queue("q") is None:
                 await asyncio.sleep(0.001)
         refreshing.cancel()
@@ -33,12 +33,10 @@ def test_an_object_whose_end_no_watch_tells_of_is_found_gone() -> None:
         assert min(intake.lists[kind] for kind in KINDS) >= 1
         return changes
 
-    changes = asyncio.run(course())
-    assert [(change.before is None, change.after is None) for change in changes] == [
-        (True, False),
-        (False, True),
-        (True, False),
-    ]
+    seen_first, *later = [(change.before is None, change.after is None) for change in asyncio.run(course())]
+    assert seen_first == (True, False)
+    # Each kind is listed at a time of its own.
+    assert sorted(later) == [(False, True), (True, False)]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ async def work(odd: Odd, failed: list[str]) -> None:
     for name in ("bad", "good"):
         reconciler.add("odd", name)
     working = asyncio.ensure_future(reconciler.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not working.done() and not (odd.seen.count("bad") > 1 and "good" in odd.seen):
             await asyncio.sleep(0.001)
     working.cancel()
