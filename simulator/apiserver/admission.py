@@ -1,4 +1,4 @@
-"""What is asked of a new object beyond its own words: its namespace, and a pod's priority and tolerations."""
+"""What is asked of a new object beyond its own words: its namespace, a pod's priority, a claim's class."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from volcano_py.simulator.apiserver.status import Document, Refused, forbidden
 from volcano_py.simulator.apiserver.store import Store
 
 PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
+STORAGE_CLASSES: Final = "storageclasses.storage.k8s.io"
 NAMESPACES: Final = "namespaces"
 IMMORTAL: Final = frozenset(["default", "kube-system", "kube-public"])
 """Namespaces that can't be deleted."""
@@ -17,6 +18,11 @@ IMMORTAL: Final = frozenset(["default", "kube-system", "kube-public"])
 _TOLERATED_S: Final = 300
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _SET_ONCE: Final = "preemptionPolicy"
+_CLASS_NOTE: Final = "volume.beta.kubernetes.io/storage-class"
+_DEFAULT_NOTES: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 def admit_new(store: Store, target: Target, document: Document) -> None:
@@ -29,6 +35,8 @@ def admit_new(store: Store, target: Target, document: Document) -> None:
         _admit_to_namespace(store, target, document)
     if target.kind.bucket == "pods":
         _admit_pod(store, target.kind, document)
+    if target.kind.bucket == "persistentvolumeclaims":
+        _admit_claim(store, document)
 
 
 def _admit_to_namespace(store: Store, target: Target, document: Document) -> None:
@@ -99,6 +107,23 @@ def _global_default(store: Store) -> Document | None:
     documents = [item.document() for item in store.items(PRIORITY_CLASSES)]
     defaults = [document for document in documents if document.get("globalDefault")]
     return min(defaults, key=lambda document: int(document.get("value", 0)), default=None)
+
+
+def _admit_claim(store: Store, claim: Document) -> None:
+    """A claim that names no class gets the newest of the default classes, if there is one."""
+    notes = claim["metadata"].get("annotations") or {}
+    if claim["spec"].get("storageClassName") is not None or _CLASS_NOTE in notes:
+        return
+    documents = [item.document() for item in store.items(STORAGE_CLASSES)]
+    defaults = [document for document in documents if _is_default(document)]
+    newest = max(defaults, key=lambda document: str(document["metadata"]["creationTimestamp"]), default=None)
+    if newest is not None:
+        claim["spec"]["storageClassName"] = newest["metadata"]["name"]
+
+
+def _is_default(storage_class: Document) -> bool:
+    notes = storage_class["metadata"].get("annotations") or {}
+    return any(notes.get(name) == "true" for name in _DEFAULT_NOTES)
 
 
 def tolerate(spec: Document) -> None:

@@ -134,9 +134,10 @@ def claim_faults(new: Document, old: Document | None, subresource: str) -> Itera
 
 
 def _claim_update_faults(spec: Part, before: Part) -> Iterator[Cause]:
-    free = {"resources", "volumeAttributesClassName"} | (
-        set() if before.get("volumeName") else {"volumeName"}
-    )
+    free = {"resources", "volumeAttributesClassName"}
+    free |= set() if before.get("volumeName") else {"volumeName"}
+    # A claim that named no class may be given one later, as the volume controller does.
+    free |= set() if "storageClassName" in before or "storageClassName" not in spec else {"storageClassName"}
     if {k: v for k, v in spec.items() if k not in free} != {k: v for k, v in before.items() if k not in free}:
         free_ones = "resources.requests and volumeAttributesClassName for bound claims"
         detail = f"spec is immutable after creation except {free_ones}"
