@@ -6,7 +6,8 @@ How a server is followed is the reflector's affair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -58,3 +59,11 @@ def follow(api: Api, followed: Followed, tell: Callable[[Change], None]) -> Refl
     return Reflector(
         api, followed.resource, tell, lambda: None, Pace(), reader=reader, select=followed.select
     )
+
+
+async def run_listed(group: asyncio.TaskGroup, reflectors: Sequence[Reflector]) -> None:
+    """Run *reflectors* in *group*; returns once each of them has told all there is."""
+    for one in reflectors:
+        group.create_task(one.run())
+    for one in reflectors:
+        await one.listed.wait()

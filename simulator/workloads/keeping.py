@@ -10,7 +10,7 @@ import msgspec
 
 from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.reflector import Change
-from volcano_py.simulator.following import Followed, follow
+from volcano_py.simulator.following import Followed, follow, run_listed
 from volcano_py.simulator.workloads.orphans import QUARANTINE_S, Orphans
 from volcano_py.simulator.workloads.owners import KINDS, Owners
 
@@ -32,10 +32,7 @@ async def keep_workloads(api: Api, *, quarantine_s: float = QUARANTINE_S) -> Non
         reflectors = [
             follow(api, Followed(followed[kind], _decode, {}), tell) for kind, tell in tellers.items()
         ]
-        for one in reflectors:
-            group.create_task(one.run())
-        for one in reflectors:  # nobody's children and no node are missing when the first plan is made
-            await one.listed.wait()
+        await run_listed(group, reflectors)  # no child and no node is missing when the first plan is made
         group.create_task(owners.run())
         group.create_task(orphans.run())
 
