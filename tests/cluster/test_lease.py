@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.cluster.waiting import until
 from volcano_py.client.api import Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster.lease import Lease, own_identity
 
@@ -162,20 +163,15 @@ def test_only_one_of_two_that_move_at_the_same_moment_wins() -> None:
 
 def test_run_tells_when_leadership_comes_and_goes() -> None:
     async def course() -> list[str]:
-        server, told = OneObject(), list[str]()
-        lease = Lease(
-            cast(Api, server), namespace="n", name="l", identity="a", duration_s=2, renew_s=0.2, retry_s=0.02
-        )
+        server, clock, told = OneObject(), Clock(), list[str]()
+        lease = candidate(server, "a", clock, retry_s=0.02)
         task = asyncio.create_task(lease.run(lambda: told.append("on"), lambda: told.append("off")))
-        async with asyncio.timeout(60):
-            while told != ["on"]:
-                await asyncio.sleep(0.005)
-            server.down = True
-            while told != ["on", "off"]:
-                await asyncio.sleep(0.005)
-            server.down = False
-            while told != ["on", "off", "on"]:
-                await asyncio.sleep(0.005)
+        await until(lambda: told == ["on"])
+        server.down = True
+        clock.now += 10.0
+        await until(lambda: told == ["on", "off"])
+        server.down = False
+        await until(lambda: told == ["on", "off", "on"])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
