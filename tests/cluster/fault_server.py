@@ -281,7 +281,7 @@ class FaultServer:
         if self.bookmark and not quiet:
             meta = {"resourceVersion": str(at), "creationTimestamp": None}
             yield line_of("BOOKMARK", {"metadata": meta})
-        while epoch == self._epoch and asyncio.get_running_loop().time() < until:
+        while epoch == self._epoch:
             wake = self._wake
             for version, where, kind, doc in list(self._log):
                 if version > at and not quiet:

@@ -19,7 +19,8 @@ from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.feed import Change, Feed, Pace
 
 PODS = RESOURCES["Pod"].path()
-FAST = Pace(page=2, watch_s=30.0, silence_s=5.0, absent_s=0.05, wait_scale=0.01)
+FAST = Pace(page=2, watch_s=600.0, silence_s=600.0, absent_s=0.05, wait_scale=0.01)
+"""No watch ends by itself, or is taken for dead, while the machine has no time for it."""
 
 
 def pod(name: str, *, uid: str | None = None, **labels: Any) -> dict[str, Any]:
@@ -171,12 +172,15 @@ def test_a_version_that_is_gone_leads_to_a_list_that_says_what_vanished() -> Non
             server.put(PODS, pod("again", uid="second-again"))
             server.compact()
             server.down = False
-            await until(lambda: lists(server) == 2 and view.feed.changed.is_set(), "a second list")
             told: dict[str, list[str]] = {}
-            while view.objects != server.view(PODS):
+
+            def caught_up() -> bool:
                 for change in view.take():
                     told.setdefault(change.key, []).append(change.uid if change.item else "gone")
-                await asyncio.sleep(0)
+                return view.objects == server.view(PODS)
+
+            await until(caught_up, "what happened meanwhile")
+            assert lists(server) == 2
             assert told == {"a/again": ["gone", "second-again"], "a/goes": ["gone"]}
 
     scenario(body)
@@ -205,7 +209,7 @@ def test_a_watch_that_begins_again_is_no_problem_any_more_though_nothing_happens
             await until(lambda: len(server.requests) == 2, "a watch")
             server.faults.extend([fs.Drop(), fs.Drop()])
             server.drop_all()
-            await until(lambda: stats.drops >= 2, "the drops are noticed")
+            await until(lambda: stats.drops and not server.faults, "the drops are met and noticed")
             await until(lambda: not stats.problem, "all is well")
             assert (stats.state, stats.lists, stats.events) == ("watching", 1, 0)
 
@@ -232,7 +236,7 @@ def test_a_kind_the_server_lacks_holds_nobody_up_and_comes_later() -> None:
     async def body(server: fs.FaultServer) -> None:
         server.served = False
         async with following(server) as view:
-            await asyncio.wait_for(view.feed.synced(), 10)
+            await asyncio.wait_for(view.feed.synced(), 60)
             assert view.feed.stats.kinds["Pod"].state in ("absent", "failing")
             assert "404" in view.feed.stats.problems["Pod"]
             server.served = True
@@ -305,7 +309,7 @@ def test_a_server_that_lost_what_it_knew_is_looked_at_again() -> None:
         server.put(PODS, pod("p"))
         async with following(server, Pace(silence_s=0.2, wait_scale=0.01)) as view:
             await view.feed.synced()
-            await until(lambda: len(server.requests) == 2, "a watch")
+            await until(lambda: len(server.requests) >= 2, "a watch")
             server.roll_back(50)
             server.drop_all()
             server.put(PODS, pod("q"))
