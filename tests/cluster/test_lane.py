@@ -22,7 +22,7 @@ def test_a_fault_over_one_item_is_logged_with_its_traceback_and_the_next_one_is_
         lane = Lane(1, carry_out, lambda item, why: broken.append((item, why)))
         for item in ("bad", "good"):
             lane.put(item)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await lane.quiet()
         await lane.close()
 
