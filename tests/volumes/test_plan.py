@@ -221,7 +221,7 @@ def test_two_claims_never_share_a_volume() -> None:
 
 
 def test_a_claim_may_name_its_volume_and_a_volume_its_claim() -> None:
-    kept = {"claimRef": {"namespace": "s", "name": "b"}, "storageClassName": "ours"}
+    kept: dict[str, Any] = {"claimRef": {"namespace": "s", "name": "b"}, "storageClassName": "ours"}
     cluster = Cluster(
         OURS, volume("v"), volume("w", **kept), claim("a", volumeName="v"),
         claim("b", uid="ub", storageClassName="ours"),
