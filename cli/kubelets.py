@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import sys
 from typing import Annotated
@@ -33,6 +34,14 @@ def kubelets(
     leases: Annotated[
         bool, typer.Option("--leases/--no-leases", help="Renew the nodes' leases, for a node controller.")
     ] = True,
+    leases_per_second: Annotated[
+        float | None,
+        typer.Option(
+            "--leases-per-second",
+            min=0.1,
+            help="Renew no more a second, where no node controller looks; else each node every 10 s.",
+        ),
+    ] = None,
     in_flight: Annotated[int, typer.Option("--in-flight", min=1, help="Requests at once.")] = 16,
 ) -> None:
     """Make pretend nodes and run the pods that are bound to them, by script.
@@ -40,8 +49,9 @@ def kubelets(
     A pod runs until it is deleted, or as its annotations under [bold]playground.volcano-py.io/[/bold] say:
     run-seconds, exit-code, start-delay-seconds, log, ignore-sigterm-seconds.
     """
+    leases_per_s = (leases_per_second or math.inf) if leases else 0.0
     try:
-        asyncio.run(_run(kubeconfig, context, nodes, each.shape(), in_flight, leases))
+        asyncio.run(_run(kubeconfig, context, nodes, each.shape(), in_flight, leases_per_s))
     except (AccessError, ApiError, Unreachable) as error:
         sys.stderr.write(f"error: {error}\n")
         raise typer.Exit(1) from None
@@ -53,10 +63,15 @@ def _say_ready(kubelets: Kubelets) -> None:
 
 
 async def _run(
-    kubeconfig: str | None, context: str | None, nodes: int, shape: NodeShape, in_flight: int, leases: bool
+    kubeconfig: str | None,
+    context: str | None,
+    nodes: int,
+    shape: NodeShape,
+    in_flight: int,
+    leases_per_s: float,
 ) -> None:
     async with await Api.connect(kubeconfig, context, agent="volcano-py-kubelets") as api:
-        work = play(api, nodes, shape, in_flight=in_flight, leases=leases, ready=_say_ready)
+        work = play(api, nodes, shape, in_flight=in_flight, leases_per_s=leases_per_s, ready=_say_ready)
         playing = asyncio.ensure_future(work)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, playing.cancel)

@@ -30,7 +30,7 @@ async def play(
     shape: NodeShape | None = None,
     *,
     in_flight: int = 16,
-    leases: bool = False,
+    leases_per_s: float = 0.0,
     ready: Callable[[Kubelets], None] = lambda kubelets: None,
 ) -> None:
     """Make *nodes* of *shape* and run whatever is bound to pretend nodes, until cancelled.
@@ -42,7 +42,8 @@ async def play(
         nodes: how many to make, beside those that are there.
         shape: what each has.
         in_flight: requests at once.
-        leases: renew the nodes' leases, for a server whose node controller looks at them.
+        leases_per_s: how many leases of nodes are renewed a second, at most; 0: none. A node controller gives
+            nodes up where that is less than one of ten nodes.
         ready: called once the nodes are there.
 
     Raises:
@@ -50,23 +51,26 @@ async def play(
         Unreachable: it did not answer while nodes were made; later it is waited for.
     """
     kubelets = Kubelets(api, in_flight=in_flight)
+    uids: dict[str, str] = {}
     async with serve_logs(kubelets.pod) as port:
         made = make_nodes(nodes, shape or NodeShape())
         await register_nodes(api, made, kubelet_port=port, in_flight=in_flight)
         async with asyncio.TaskGroup() as group:
-            group.create_task(follow(api, _PRETEND_NODES, _on_node(kubelets)).run())
+            group.create_task(follow(api, _PRETEND_NODES, _on_node(kubelets, uids)).run())
             group.create_task(follow(api, _BOUND_PODS, _on_pod(kubelets)).run())
             group.create_task(kubelets.run())
-            if leases:
-                group.create_task(keep_alive(api, kubelets.nodes))
+            if leases_per_s:
+                group.create_task(keep_alive(api, lambda: uids, most_per_s=leases_per_s))
             ready(kubelets)
 
 
-def _on_node(kubelets: Kubelets) -> Callable[[Change], None]:
+def _on_node(kubelets: Kubelets, uids: dict[str, str]) -> Callable[[Change], None]:
     def tell(change: Change) -> None:
         if change.item is None:
             kubelets.remove_node(change.key)
+            uids.pop(change.key, None)
         else:
+            uids[change.key] = change.uid
             status = change.item.get("status") or {}
             kubelets.add_node(change.key, status.get("allocatable") or {})
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import time
+from functools import partial
 from typing import Any
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
 from tests.e2e.programs import need
+from volcano_py.simulator.kubelet.leases import NAMESPACE as NODE_LEASES
 from volcano_py.simulator.kubelet.leases import keep_alive
 from volcano_py.simulator.kubelet.nodes import CardShape, NodeShape
 from volcano_py.simulator.kubelet.play import play
@@ -162,21 +165,44 @@ def test_nodes_report_cards_and_carry_no_taint(cluster: Cluster) -> None:
         assert [card["devmem"] for card in cards] == [24000] * 4
 
 
-def test_leases_of_nodes_are_renewed(cluster: Cluster) -> None:
-    nodes = ["node-0", "node-1"]
+def test_leases_of_nodes_are_renewed_and_go_with_their_nodes(cluster: Cluster) -> None:
+    play_nodes(cluster)
+    nodes = {name: node["metadata"]["uid"] for name, node in cluster.list("Node").items()}
+    for name in nodes:  # of another case's node, where nobody collects garbage
+        cluster.delete("Lease", f"{NODE_LEASES}/{name}")
     cluster.background(keep_alive(cluster.api, lambda: nodes, period_s=0.2))
-
-    def renewed() -> dict[str, str]:
-        leases = cluster.list("Lease")
-        held = {node: leases.get(f"kube-node-lease/{node}") for node in nodes}
-        return {node: lease["spec"]["renewTime"] for node, lease in held.items() if lease}
-
-    cluster.until(lambda: len(renewed()) == 2, what="leases")
-    first = renewed()
-    cluster.until(lambda: all(renewed()[node] > first[node] for node in nodes), what="leases renewed")
+    for name, uid in list(nodes.items()):
+        lease = _lease_of(cluster, name, uid)
+        assert lease["spec"]["holderIdentity"] == name
+        cluster.until(partial(_is_renewed, cluster, lease), what="renewed")
+    assert "HolderIdentity:  node-0" in kubectl(cluster, "describe", "node", "node-0")
     nodes.clear()
-    for node in first:
-        cluster.delete("Lease", f"kube-node-lease/{node}")
+    cluster.delete("Node", "node-0")
+    if cluster.server.has_garbage_collector:
+        cluster.until_gone("Lease", f"{NODE_LEASES}/node-0", within_s=90)
+
+
+def test_pretend_nodes_have_leases_that_hold_as_long_as_real_ones(cluster: Cluster) -> None:
+    cluster.delete("Lease", f"{NODE_LEASES}/node-0")  # of another case's node
+    cluster.background(play(cluster.api, 1, leases_per_s=math.inf))
+    node = cluster.until(lambda: cluster.get("Node", "node-0"), what="a node")
+    assert _lease_of(cluster, "node-0", node["metadata"]["uid"])["spec"]["leaseDurationSeconds"] == 40
+
+
+def _lease_of(cluster: Cluster, node: str, uid: str) -> Document:
+    """The lease of the node with *uid*; one of a node before it goes first."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+
+    def look() -> Document | None:
+        found = cluster.get("Lease", f"{NODE_LEASES}/{node}")
+        return found if found and found["metadata"].get("ownerReferences") == [owner] else None
+
+    return cluster.until(look, within_s=90, what=f"a lease of {node}")
+
+
+def _is_renewed(cluster: Cluster, before: Document) -> bool:
+    now = cluster.get("Lease", f"{NODE_LEASES}/{before['metadata']['name']}")
+    return now is not None and now["spec"]["renewTime"] > before["spec"]["renewTime"]
 
 
 def test_kubectl_reads_logs(cluster: Cluster) -> None:

@@ -100,6 +100,15 @@ def test_a_node_that_is_ready_and_renewed_long_ago_is_told(status: str, findings
     assert [one.evidence[:28] for one in told] == ["renewed its lease 300 s ago "] * findings
 
 
+def test_a_node_may_be_silent_for_as_long_as_its_lease_holds() -> None:
+    there, slow = node("n1"), lease("n1", "kube-node-lease", renewed=NOW - 300)
+    there["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    slow["spec"]["leaseDurationSeconds"] = 400
+    assert found("clocks", seen(there, slow)) == []
+    slow["spec"]["leaseDurationSeconds"] = 150
+    assert len(found("clocks", seen(there, slow))) == 1
+
+
 # -- schedulers ---------------------------------------------------------------------------------
 
 

@@ -10,8 +10,9 @@ from volcano_py.crds.times import parse_time_s
 
 SKEW_S: Final = 5.0
 """The Date of an answer is whole seconds, and a network may take some more."""
-SILENT_S: Final = 60.0
-"""A kubelet renews every 10 s; a node whose lease is not renewed for 40 is no longer ready."""
+KUBELETS_LEASE_S: Final = 40
+SILENT: Final = 1.5
+"""Of the time for which a lease holds; a kubelet renews after a quarter of it."""
 TIME_SERVER: Final = "let the node follow a time server (chrony, systemd-timesyncd)"
 NODE_LEASES: Final = "kube-node-lease"
 
@@ -33,7 +34,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
             continue
         ahead = parse_time_s(spec["renewTime"]) - evidence.server_time
         name = meta["name"]
-        if -ahead > SILENT_S and name in ready:
+        holds_s = spec.get("leaseDurationSeconds") or KUBELETS_LEASE_S
+        if -ahead > SILENT * holds_s and name in ready:
             yield Finding(
                 "warning",
                 f"Node {name}",
