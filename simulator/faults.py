@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
-from volcano_py.crds.annotations import ROLE
+from volcano_py.crds.annotations import GROUP_QUEUE, ROLE
 from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.simulator.expand import MIN_MEMBER
 from volcano_py.simulator.manifests import Document, Manifest, Unreadable, object_name
 from volcano_py.simulator.present import identity, part
 from volcano_py.simulator.workload_objects import is_workload
+
+_NOTES: Final = "metadata.annotations["
+_SAID_BY: Final = {"spec.queue": f"{_NOTES}{GROUP_QUEUE}]", "spec.minMember": f"{_NOTES}{MIN_MEMBER}]"}
+"""Field of a PodGroup -> the annotation of a pod, or of its owner, that says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,24 @@ class Origins:
         return None
 
 
+def _field_of_group(maker: Document, field: str) -> str:
+    """The field of *maker* (a Job, a workload, a pod) that *field* of its PodGroup comes from; "": none."""
+    template = "spec.template." if is_workload(maker) else ""
+    if template or maker.get("kind") == "Pod":
+        field = _SAID_BY.get(field, field)
+    elif field == "spec.minMember":
+        return ""
+    if field.startswith(_NOTES):
+        key = field.removeprefix(_NOTES).removesuffix("]")
+        inside = key in part(maker, "spec", "template", "metadata", "annotations")
+        return f"{template if inside else ''}{field}"
+    return f"{template}{field}" if field.startswith(("spec.queue", "spec.priorityClassName")) else ""
+
+
 def _field_in_job(job: Document, made: Document, field: str) -> str:
     """The field of *job* that *field* of an object made for it comes from."""
     if made.get("kind") != "Pod":
-        return field if field.startswith(("spec.queue", "spec.priorityClassName")) else ""
+        return _field_of_group(job, field)
     role = part(made, "metadata", "annotations").get(ROLE)
     tasks: Any = part(job, "spec").get("tasks")
     if is_workload(job):

@@ -158,7 +158,8 @@ class _Input:
         state = world.engine.state
         made = {_key(a.document): a.document for a in applied}
         self.errors += [self._found(finding, made) for finding in broken_links(state)]
-        self.warnings += [self._found(finding, made) for finding in doubts(state)]
+        # A pod and the group made for it share annotations: what is doubtful in one is so in both.
+        self.warnings += dict.fromkeys(self._found(finding, made) for finding in doubts(state))
 
     def _found(self, finding: Finding, made: dict[str, dict[str, Any]]) -> Fault:
         kind, key, problem = finding

@@ -145,3 +145,39 @@ def test_pods_of_another_scheduler_are_not_planned_and_that_is_said() -> None:
     assert warning["message"].startswith("waits for scheduler default-scheduler, not for us")
     assert warning["message"].endswith("is not planned (2 such objects)")
     assert report["errors"] == []
+
+
+SAID = "annotations: {volcano.sh/preemptable: maybe, scheduling.volcano.sh/queue-name: gone}"
+POD_SPEC = "{schedulerName: volcano, containers: [{name: c, image: x}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "at", "inside"),
+    [
+        (f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  {SAID}\nspec: {POD_SPEC}\n", "Pod p", 5, ""),
+        (
+            f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\nspec:\n  template:\n"
+            f"    metadata:\n      {SAID}\n    spec: {POD_SPEC}\n",
+            "Deployment d",
+            7,
+            "spec.template.",
+        ),
+        (
+            f"apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: j\n  {SAID}\nspec: {{template: {{spec: "
+            f"{POD_SPEC}}}}}\n",
+            "Job j",
+            5,
+            "",
+        ),
+    ],
+    ids=["pod", "template", "owner"],
+)
+def test_what_a_made_group_says_wrong_is_told_of_the_annotation_that_says_so(
+    text: str, name: str, at: int, inside: str
+) -> None:
+    report = planned(text)
+    [error] = report["errors"]
+    field = f"{inside}metadata.annotations[scheduling.volcano.sh/queue-name]"
+    assert (error["line"], error["object"], error["field"]) == (line(at), name, field)
+    told = [(w["line"], w["field"]) for w in report["warnings"] if "neither true nor false" in w["message"]]
+    assert told == [(line(at), f"{inside}metadata.annotations[volcano.sh/preemptable]")]
