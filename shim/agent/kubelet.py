@@ -19,7 +19,8 @@ from volcano_py.shim.agent.wire import podresources_pb2 as resources
 from volcano_py.shim.agent.wire.services import FRESH, LIST
 
 CHECKPOINT: Final = "kubelet_internal_checkpoint"
-_PATIENCE_S: Final = 5.0
+_PATIENCE_S: Final = 20.0
+"""An Allocate that is denied ends its pod for good; for PreStartContainer the kubelet itself waits 30 s."""
 _LARGEST: Final = 64 << 20
 
 
