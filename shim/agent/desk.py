@@ -92,7 +92,7 @@ class Desk:
     async def prefer(self, resource: str, free: Iterable[str], must: Sequence[str], count: int) -> list[str]:
         """Which of the *free* ids the kubelet should take: *must*, and those on the cards of who waits."""
         async with self._lock:
-            view = await self._records.settle_all(await self._look())
+            view = await self._look_for(resource, [count])
             candidates = view.waiting(self._slices.all(), resource, count)
             if not candidates:
                 return list(must)
@@ -101,7 +101,7 @@ class Desk:
     async def allocate(self, resource: str, asked: Sequence[Sequence[str]]) -> plugin.AllocateResponse:
         """What the containers get whose ids are *asked*. Raises ``Denied``."""
         async with self._lock:
-            view = await self._records.settle_all(await self._look())
+            view = await self._look_for(resource, [len(ids) for ids in asked])
             answers = []
             taken: set[tuple[str, str]] = set()
             for ids in asked:
@@ -115,7 +115,7 @@ class Desk:
         """A container with *ids* starts now: give it its limits. Raises ``Denied`` where it must not."""
         async with self._lock:
             try:
-                view = await self._look()
+                view = await self._look_at(resource, ids)
             except Unread as error:
                 await self._start_again(resource, ids, str(error))
                 return
@@ -136,9 +136,25 @@ class Desk:
 
     # -- one request ------------------------------------------------------------------------------
 
-    async def _look(self) -> View:
+    async def _look_for(self, resource: str, counts: Iterable[int]) -> View:
+        """A view with somebody who waits for each of *counts* shares, if there is.
+
+        What is followed may be behind the kubelet: of a new pod under an old name it knows the old one only.
+        """
+        view = await self._records.settle_all(await self._look())
+        if all(view.waiting(self._slices.all(), resource, count) for count in counts):
+            return view
+        return await self._records.settle_all(await self._look(anew=True))
+
+    async def _look_at(self, resource: str, ids: Iterable[str]) -> View:
+        """A view with the pod that holds *ids* by the kubelet's checkpoint, if there is."""
+        view = await self._look()
+        holders = {each.uid for each in view.ledger.owners(resource, ids)}
+        return view if holders & {pod.uid for pod in view.pods} else await self._look(anew=True)
+
+    async def _look(self, *, anew: bool = False) -> View:
         try:
-            return await look(self._sources, self._pods)
+            return await look(self._sources, self._pods, anew=anew)
         except KubeletError as error:
             raise Denied(str(error)) from error
         except (ApiError, Unreachable) as error:

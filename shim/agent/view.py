@@ -108,15 +108,15 @@ class View:
         return replace(self, placed=placed)
 
 
-async def look(sources: Sources, pods: Follower[Pod]) -> View:
-    """The view of now; the API server is asked where the kubelet knows of pods that we don't.
+async def look(sources: Sources, pods: Follower[Pod], *, anew: bool = False) -> View:
+    """The view of now; the API server is asked where the kubelet knows of pods that we don't, or *anew*.
 
     Raises ``KubeletError``, and ``ApiError`` and ``Unreachable`` where the pods were never read.
     """
     ledger = await read_ledger(sources.pod_resources, sources.plugins)
     objects = pods.objects
     known = {(pod.metadata.namespace, pod.metadata.name) for pod in objects.values()}
-    if ledger.pods() - known or not pods.synced.is_set():
+    if anew or ledger.pods() - known or not pods.synced.is_set():
         try:
             objects = await pods.fetch()
         except (ApiError, Unreachable):

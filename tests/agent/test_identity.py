@@ -159,6 +159,22 @@ def test_a_new_pod_of_an_old_name_is_another_pod(tmp_path: Path) -> None:
     asyncio.run(case())
 
 
+def test_a_new_pod_of_an_old_name_is_found_where_the_watch_is_behind(tmp_path: Path) -> None:
+    """The kubelet has heard of it already, and would refuse it for good."""
+
+    async def case() -> None:
+        async with node(tmp_path) as n1:
+            first = await n1.run(await n1.sliced("db-0", part("GPU-0", 1111)))
+            await until(lambda: n1.agent._pods.objects, "the first one is followed")
+            n1.agent._pods._take = lambda line: ""  # type: ignore[method-assign]
+            await n1.delete("db-0")
+            n1.kubelet.forget(first)
+            second = await n1.run(await n1.sliced("db-0", part("GPU-1", 2222)))
+            assert n1.region(second).devices[0].limit_bytes == 2222 * MIB
+
+    asyncio.run(case())
+
+
 def test_containers_of_a_pod_get_their_own_parts(tmp_path: Path) -> None:
     async def case() -> None:
         async with node(tmp_path) as n1:
