@@ -14,10 +14,12 @@ import argparse
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +36,8 @@ from tests.controlplane.flags import (  # noqa: E402 - see above
     client_flags,
     controller_flags,
     etcd_flags,
-    free_ports,
+    hold_port,
+    port_of,
 )
 
 
@@ -50,6 +53,7 @@ class ControlPlane:
         apiserver_flags: appended, so they win.
         commands: name of a program -> its command line, once it was started.
         children: those of this process, by name.
+        ports: those of the programs, held until the end.
     """
 
     folder: Path
@@ -59,6 +63,7 @@ class ControlPlane:
     apiserver_flags: list[str] = field(default_factory=list)
     commands: dict[str, list[str]] = field(default_factory=dict)
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    ports: list[socket.socket] = field(default_factory=list)
 
     def __enter__(self) -> ControlPlane:
         try:
@@ -76,11 +81,12 @@ class ControlPlane:
         """An administrator's."""
         return self.folder / "admin.kubeconfig"
 
-    def start(self, timeout_s: float = 120) -> None:
+    def start(self, timeout_s: float = 300) -> None:
         """Return once /readyz says ok. Raises RuntimeError with the log's end if a program dies first."""
         self.folder.mkdir(parents=True, exist_ok=True)
         make_certificates(self.folder)
-        self.etcd, peer, self.port = free_ports(3)
+        self.ports = [hold_port() for _ in range(5)]
+        self.etcd, peer, self.port, controllers, scheduler = map(port_of, self.ports)
         for user in ("admin", "kube-controller-manager", "kube-scheduler"):
             write_kubeconfig(self.folder, user, f"https://{HOST}:{self.port}")
         self.commands["etcd"] = etcd_flags(self.folder, self.etcd, peer)
@@ -91,13 +97,15 @@ class ControlPlane:
         self.revive("etcd", timeout_s)
         self.revive("kube-apiserver", timeout_s)
         if self.controllers:
-            self.commands["kube-controller-manager"] = controller_flags(self.folder, self.controllers)
+            self.commands["kube-controller-manager"] = controller_flags(
+                self.folder, self.controllers, controllers
+            )
             self.revive("kube-controller-manager")
         if self.scheduler:
-            self.commands["kube-scheduler"] = client_flags(self.folder, "kube-scheduler")
+            self.commands["kube-scheduler"] = client_flags(self.folder, "kube-scheduler", scheduler)
             self.revive("kube-scheduler")
 
-    def revive(self, name: str, timeout_s: float = 120) -> None:
+    def revive(self, name: str, timeout_s: float = 300) -> None:
         """Start *name* with the flags and ports it has, and wait until it is ready."""
         with open(self.folder / f"{name}.log", "ab") as log:
             self.children[name] = subprocess.Popen(
@@ -123,6 +131,9 @@ class ControlPlane:
             end_process(child.pid, 10)
             child.wait()
         self.children.clear()
+        for held in self.ports:
+            held.close()
+        self.ports.clear()
         (self.folder / "pids.json").unlink(missing_ok=True)
 
     def _note(self) -> None:
@@ -138,10 +149,13 @@ class ControlPlane:
                     end = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
                     raise RuntimeError(f"{name} ended:\n{end}")
             try:
-                with urllib.request.urlopen(url, context=tls, timeout=2):
+                with urllib.request.urlopen(url, context=tls, timeout=10):
                     return
-            except OSError:  # URLError and HTTPError are OSErrors
-                time.sleep(0.05)
+            except urllib.error.HTTPError as error:
+                error.close()  # it is an answer, with a connection of its own
+            except OSError:
+                pass
+            time.sleep(0.05)
         raise RuntimeError(f"{url} not ready after {timeout_s} s; see the logs in {self.folder}")
 
 

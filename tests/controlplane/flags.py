@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 HOST = "127.0.0.1"
+PORTS = range(20_000, 30_000)
+"""Linux gives none of them to those who ask for any: they are still free when a program begins to listen."""
 SERVICE_CIDR = "10.96.0.0/16"
 # What a batch scheduler's objects need; nothing here waits for kubelets.
 CONTROLLERS = (
@@ -55,9 +60,8 @@ def apiserver_flags(folder: Path, etcd: int, port: int) -> list[str]:
     ]
 
 
-def client_flags(folder: Path, user: str) -> list[str]:
+def client_flags(folder: Path, user: str, port: int) -> list[str]:
     """What kube-controller-manager and kube-scheduler have in common."""
-    (port,) = free_ports(1)
     config = f"{folder}/{user}.kubeconfig"
     return [
         f"--kubeconfig={config}",
@@ -72,10 +76,10 @@ def client_flags(folder: Path, user: str) -> list[str]:
     ]
 
 
-def controller_flags(folder: Path, controllers: str) -> list[str]:
+def controller_flags(folder: Path, controllers: str, port: int) -> list[str]:
     """kube-controller-manager with only *controllers*."""
     return [
-        *client_flags(folder, "kube-controller-manager"),
+        *client_flags(folder, "kube-controller-manager", port),
         f"--controllers={controllers}",
         f"--service-account-private-key-file={folder}/sa.key",
         f"--root-ca-file={folder}/ca.crt",
@@ -83,10 +87,36 @@ def controller_flags(folder: Path, controllers: str) -> list[str]:
     ]
 
 
+def hold_port() -> socket.socket:
+    """A socket on a port that nobody else is given while it is open, be the server there or crashed.
+
+    A server listens there all the same: both say SO_REUSEADDR, and this one does not listen.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind((HOST, 0))
+    return held
+
+
+def port_of(held: socket.socket) -> int:
+    """The port that *held* is on."""
+    port: int = held.getsockname()[1]
+    return port
+
+
 def free_ports(count: int) -> list[int]:
     """Ports nobody held a moment ago; all are found before any is let go, so they differ."""
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
+    order = iter(random.SystemRandom().sample(PORTS, len(PORTS)))
+    sockets = [_listener(order) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
         one.close()
     return ports
+
+
+def _listener(ports: Iterator[int]) -> socket.socket:
+    """A socket on the first of *ports* that is free."""
+    for port in ports:
+        with suppress(OSError):
+            return socket.create_server((HOST, port))
+    raise OSError(f"no port of {PORTS} is free")

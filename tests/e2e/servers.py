@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.controlplane.controlplane import ControlPlane, end_process
-from tests.controlplane.flags import CONTROLLERS, free_ports
+from tests.controlplane.flags import CONTROLLERS, hold_port, port_of
 from tests.e2e import programs
 
 KINDS: Final = ("embedded", "real")
@@ -115,7 +115,8 @@ class EmbeddedServer(Server):
         place.mkdir(parents=True, exist_ok=True)
         self.place = place
         self.kubeconfig = place / "admin.kubeconfig"
-        self.port = free_ports(1)[0]
+        self._held = hold_port()
+        self.port = port_of(self._held)
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -136,6 +137,7 @@ class EmbeddedServer(Server):
             end_process(self.process.pid, 10)
             self.process.wait()
             self.process = None
+        self._held.close()
 
     def crash(self) -> None:
         assert self.process is not None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.controlplane.flags import free_ports
+from tests.controlplane.flags import hold_port, port_of
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
@@ -261,8 +262,14 @@ def test_when_the_leader_is_killed_the_other_takes_over_within_the_lease(cluster
     assert silent >= timedelta(seconds=last["leaseDurationSeconds"]), "the dead leader's time had run out"
 
 
-def test_it_says_how_it_is_and_what_it_counts(cluster: Cluster) -> None:
-    (port,) = free_ports(1)
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port for a component, which nobody else gets."""
+    with hold_port() as held:
+        yield port_of(held)
+
+
+def test_it_says_how_it_is_and_what_it_counts(cluster: Cluster, port: int) -> None:
     cluster.create(objects.queue("q"), objects.group(cluster.space, "g", 1, "q"))
     cluster.controller("--no-leader-elect", "--listen-address", f"127.0.0.1:{port}")
     cluster.until(lambda: asked(port, "readyz") == (200, "ok\n"), what="ready")
@@ -272,20 +279,27 @@ def test_it_says_how_it_is_and_what_it_counts(cluster: Cluster) -> None:
     assert "volcano_controller_leading 1.0" in asked(port, "metrics")[1]
 
 
-def test_without_a_place_for_its_lease_it_is_not_ready_and_says_why(cluster: Cluster) -> None:
-    (port,) = free_ports(1)
+def test_without_a_place_for_its_lease_it_is_not_ready_and_says_why(cluster: Cluster, port: int) -> None:
     cluster.controller("--lease-namespace", "nowhere", "--listen-address", f"127.0.0.1:{port}")
-    cluster.until(lambda: asked(port, "readyz")[0] == 503, what="not ready")
-    assert '"nowhere" not found' in asked(port, "readyz")[1]
+    reason = '"nowhere" not found'
+    said = cluster.until(lambda: _refusal(port, reason), what=f"not ready, since {reason}")
+    assert said == 503
+
+
+def _refusal(port: int, reason: str) -> int:
+    """The status with which readiness is answered, once *reason* is in it."""
+    status, text = asked(port, "readyz")
+    return status if reason in text else 0
 
 
 def asked(port: int, what: str) -> tuple[int, str]:
     """Status and text of a page that the controllers serve; 0 while nobody listens."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{what}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{what}", timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
     except OSError:
         return 0, ""
 
