@@ -37,8 +37,13 @@ def workload_pods(
     if not is_workload(document) or why_left_out(document):
         return None
     wanted = _wanted(document) or 0
-    there = sum(1 for pod in documents if _is_of(pod, document))
+    there = pods_there(document, documents)
     return [_pod(document, name) for name in islice(_free_names(document, present), max(wanted - there, 0))]
+
+
+def pods_there(owner: Document, documents: Iterable[Document]) -> int:
+    """How many of *documents* are pods of *owner* that have not ended."""
+    return sum(1 for pod in documents if _is_of(pod, owner))
 
 
 def why_left_out(document: Document) -> str:

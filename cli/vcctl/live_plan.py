@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -15,15 +15,19 @@ from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.output import print_plan
 from volcano_py.cli.plan import BAD_INPUT, WIDTH
 from volcano_py.cli.vcctl.cluster import USAGE, Cluster, CommandError, Document, run
+from volcano_py.cli.vcctl.doctor.finding import counted
 from volcano_py.cli.vcctl.flags import CONNECTION, Flags, Form, with_flags
 from volcano_py.cli.vcctl.live_config import SchedulerConf, scheduler_config
 from volcano_py.cli.vcctl.snapshot import NEEDED
 from volcano_py.cli.vcctl.tables import print_data
 from volcano_py.client.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
+from volcano_py.scheduler.model.kube.errors import Problem
+from volcano_py.simulator.faults import fault_of
 from volcano_py.simulator.manifests import Manifest, Read, read_paths
 from volcano_py.simulator.planning import Report, plan_manifests
 from volcano_py.simulator.present import identity
+from volcano_py.simulator.workload_objects import WORKLOADS, pods_there
 from volcano_py.simulator.world import CLUSTER_SCOPED
 
 Files = Annotated[
@@ -64,7 +68,11 @@ def plan(
         report = plan_manifests(read, source.config, time.time(), cycles=cycles, settle=settle, around=around)
         replaced = sorted(map(_name, given & set(map(identity, live))))
         report = _told(report, around, everything=everything)
-        report["warnings"] = [*map(_exists, replaced), *report["warnings"]]
+        report["warnings"] = [
+            *map(_exists, replaced),
+            *_at_work(read[0], around),
+            *report["warnings"],
+        ]
         report["configuration"] = source.where
         if not print_data(flags, report):
             console = Console(highlight=False)
@@ -138,6 +146,16 @@ def _with_parents(names: set[str], report: Report) -> set[str]:
             found.add(above)
             above = parents.get(above, "")
     return found
+
+
+def _at_work(manifests: Iterable[Manifest], around: list[Document]) -> Iterator[dict[str, Any]]:
+    """Jobs and their like of which pods are there: what is planned is what they lack, perhaps nothing."""
+    for manifest in manifests:
+        document = manifest.document
+        there = pods_there(document, around) if document.get("kind") in WORKLOADS else 0
+        if there:
+            told = f"has {counted(there, 'pod')} in the cluster already; what is planned are those it lacks"
+            yield fault_of(manifest, Problem("", told)).data()
 
 
 def _name(found: tuple[str, str, str]) -> str:

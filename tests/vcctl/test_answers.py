@@ -244,6 +244,25 @@ def test_a_manifest_is_planned_beside_what_runs(person: Person) -> None:
     assert "Waiting" in person.runs(*words, text=TRAIN).stdout
 
 
+def test_of_a_job_that_is_at_work_only_what_it_lacks_is_planned_and_that_is_said(person: Person) -> None:
+    person.cluster.nodes(1, cpu="8")
+    job = yaml.safe_load(TRAIN)
+    job["metadata"]["namespace"] = person.space
+    person.cluster.create(job)
+    made = person.cluster.get("Job", f"{person.space}/train")
+    assert made is not None
+    owner = {key: made[key] for key in ("apiVersion", "kind")}
+    owner |= {"name": "train", "uid": made["metadata"]["uid"], "controller": True}
+    pod = objects.pod(person.space, "train-w-0", group="train", cpu="3")
+    pod["metadata"]["ownerReferences"] = [owner]
+    person.cluster.create(objects.group(person.space, "train", 2, "default"), pod)
+    told = json.loads(person.runs("plan", "-f", "-", "-n", person.space, "-o", "json", text=TRAIN).stdout)
+    assert [decision["pod"] for decision in told["decisions"]] == [f"{person.space}/train-w-1"]
+    said = [(each["line"], each["object"], each["message"]) for each in told["warnings"]]
+    why = "has 1 pod in the cluster already; what is planned are those it lacks"
+    assert said == [(2, f"Job {person.space}/train", why)]
+
+
 def test_a_bad_manifest_is_planned_as_far_as_it_goes(person: Person) -> None:
     bad = TRAIN.replace("minAvailable: 2", "minAvailable: two")
     done = person.runs("plan", "-f", "-", "-n", person.space, code=2, text=bad)
