@@ -13,7 +13,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 VOLCANO_PY: Final = str(ROOT / ".venv" / "bin" / "volcano-py")
-UP_S: Final = 120.0
+UP_S: Final = 300.0
+WAIT_S: Final = 120.0
 
 
 @contextmanager
@@ -30,10 +31,10 @@ def running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byte
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
-        process.wait(30)
+        process.wait(WAIT_S)
 
 
-def until(holds: Callable[[], object], *, within_s: float = 30.0) -> None:
+def until(holds: Callable[[], object], *, within_s: float = WAIT_S) -> None:
     """Wait until *holds*, or fail."""
     deadline = time.monotonic() + within_s
     while not holds():

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tests.playground.starting import ROOT, VOLCANO_PY, processes_of, until
+from tests.playground.starting import ROOT, UP_S, VOLCANO_PY, WAIT_S, processes_of, until
 from volcano_py.cli.demo_views import card_picture, queue_table, refusal_of, slices_of, waiting_list
 
 
@@ -26,7 +26,7 @@ def start_demo(place: Path, log: Path, *words: str) -> subprocess.Popen[bytes]:
 
 def test_the_demo_tells_who_starts_who_waits_and_who_gives_way(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert start_demo(tmp_path, log).wait(240) == 0, log.read_text()
+    assert start_demo(tmp_path, log).wait(3 * UP_S) == 0, log.read_text()
     said = log.read_text()
     assert len(re.findall(r"train-\w+ +Running", said)) == 3
     assert len(set(re.findall(r"chat-\w+-\w+ +Running +\S+ +(\S+)", said))) == 1, "one card for four servers"
@@ -43,16 +43,16 @@ def test_the_demo_tells_who_starts_who_waits_and_who_gives_way(tmp_path: Path) -
 def test_a_demo_that_is_interrupted_stops_everything(tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = start_demo(tmp_path, log)
-    until(lambda: "API server on" in log.read_text() or process.poll() is not None, within_s=120)
+    until(lambda: "API server on" in log.read_text() or process.poll() is not None, within_s=UP_S)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(WAIT_S) == 130
     until(lambda: not processes_of(tmp_path))
     assert not list(tmp_path.glob("volcano-py-playground-*"))
 
 
 def test_the_demo_needs_its_manifests(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert start_demo(tmp_path, log, "--examples", str(tmp_path)).wait(60) == 2
+    assert start_demo(tmp_path, log, "--examples", str(tmp_path)).wait(WAIT_S) == 2
     assert "run this in the checkout, or say --examples" in log.read_text()
 
 

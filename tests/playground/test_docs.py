@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.programs import need
-from tests.playground.starting import ROOT, running
+from tests.playground.starting import ROOT, WAIT_S, running
 
 PAGE = ROOT / "docs" / "first-ten-minutes.md"
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -50,48 +51,60 @@ def test_the_page_begins_with_both_terminals() -> None:
     assert second == EXPORT
 
 
+def running_and_pending(said: str) -> tuple[int, int]:
+    return said.count("Running"), said.count("Pending")
+
+
+PROMISED: dict[str, Callable[[str], bool]] = {
+    "kubectl logs -n research -l job-name=train": lambda said: said.count("training") == 3,
+    "kubectl logs hello": lambda said: said == "hello\n",
+    "kubectl get pods -n research -l job-name=sweep": lambda said: running_and_pending(said) == (4, 2),
+    "kubectl get events -n research --field-selector reason=Evict,involvedObject.kind=Pod": (
+        lambda said: said.count("for product/rank") == 3
+    ),
+    ".venv/bin/vcctl-py explain podgroup too-large -n research": (
+        lambda said: "the gang needs 9 pods at once, the empty cluster holds 8 of them" in said
+    ),
+    ".venv/bin/vcctl-py doctor || true": lambda said: "PodGroup research/too-large" in said,
+    ".venv/bin/vcctl-py top cards": lambda said: "64000/81920" in said,
+    "kubectl get persistentvolumeclaims,persistentvolumes -n research": (
+        lambda said: [said.count(f" {word} ") for word in ("Bound", "playground", "fast-ssd")] == [4, 2, 2]
+    ),
+    "kubectl describe persistentvolumes": (lambda said: said.count("kubernetes.io/hostname in [node-") == 2),
+}
+"""What the page says that some of its commands show."""
+
+
 def test_each_command_of_the_page_runs(shell: dict[str, str]) -> None:
-    assert_the_page_is_true(run_all(commands()[2:], shell))
+    lines = commands()[2:]
+    assert set(lines) >= PROMISED.keys()
+    for command in lines:
+        if command in PROMISED:
+            shows(command, shell, PROMISED[command])
+        else:
+            run(command, shell)
 
 
 def test_each_command_of_the_readme_runs(shell: dict[str, str]) -> None:
-    said = run_all(of_the_readme(), shell)
+    said = {command: run(command, shell) for command in of_the_readme()}
     assert "PodGroup research/sweep" in said[".venv/bin/vcctl-py explain podgroup sweep -n research"]
 
 
-def run_all(lines: list[str], shell: dict[str, str]) -> dict[str, str]:
-    """What each of *lines* prints; all of them have to succeed."""
-    said: dict[str, str] = {}
-    for command in lines:
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=ROOT,
-            env=shell,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        said[command] = done.stdout
-    return said
+def shows(command: str, shell: dict[str, str], promised: Callable[[str], bool]) -> None:
+    """*command* prints what is promised; what others do behind an earlier command comes by and by."""
+    deadline = time.monotonic() + WAIT_S
+    while not promised(said := run(command, shell)):
+        assert time.monotonic() < deadline, f"{command}\n{said}"
 
 
-def assert_the_page_is_true(said: dict[str, str]) -> None:
-    """What the page promises of some of them."""
-    assert said["kubectl logs -n research -l job-name=train"].count("training") == 3
-    assert said["kubectl logs hello"] == "hello\n"
-    trials = said["kubectl get pods -n research -l job-name=sweep"]
-    assert (trials.count("Running"), trials.count("Pending")) == (4, 2)
-    evicted = said["kubectl get events -n research --field-selector reason=Evict,involvedObject.kind=Pod"]
-    assert evicted.count("for product/rank") == 3
-    assert (
-        "the gang needs 9 pods at once, the empty cluster holds 8 of them"
-        in said[".venv/bin/vcctl-py explain podgroup too-large -n research"]
+def run(command: str, shell: dict[str, str]) -> str:
+    """What *command* prints. A loaded machine has longer than the minute for which the page waits."""
+    words = ["bash", "-c", command.replace("--timeout=60s", f"--timeout={WAIT_S:.0f}s")]
+    done = subprocess.run(
+        words, cwd=ROOT, env=shell, capture_output=True, text=True, timeout=2 * WAIT_S, check=False
     )
-    assert "PodGroup research/too-large" in said[".venv/bin/vcctl-py doctor || true"]
-    cards = said[".venv/bin/vcctl-py top cards"]
-    assert "64000/81920" in cards
+    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done.stdout
 
 
 def test_manifests_are_where_the_page_says() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.playground.starting import processes_of, until
+from tests.playground.starting import WAIT_S, processes_of, until
 from volcano_py.simulator.playground.folder import PlaygroundError
 from volcano_py.simulator.playground.parts import Part, PartSpec
 from volcano_py.simulator.playground.tether import tethered
@@ -30,7 +30,7 @@ def test_a_part_that_ends_is_started_again(tmp_path: Path) -> None:
     told: list[str] = []
     mark = tmp_path / "mark"
     code = (
-        f"import os, time; p = {str(mark)!r}; old = os.path.exists(p); open(p, 'w'); old and time.sleep(60)"
+        f"import os, time; p = {str(mark)!r}; old = os.path.exists(p); open(p, 'w'); old and time.sleep(600)"
     )
 
     async def course() -> int | None:
@@ -44,7 +44,7 @@ def test_a_part_that_ends_is_started_again(tmp_path: Path) -> None:
         await keeping
         return pid
 
-    assert asyncio.run(asyncio.wait_for(course(), 30)) is not None
+    assert asyncio.run(asyncio.wait_for(course(), WAIT_S)) is not None
     assert told[0].startswith("walker ended with code 3")
     assert told[1] == "walker was started again"
 
@@ -55,12 +55,12 @@ def test_a_part_that_does_not_come_up_says_its_last_words(tmp_path: Path) -> Non
         await part.start()
 
     with pytest.raises(PlaygroundError, match=r"(?s)walker ended with code 1; its last lines:\n    no legs"):
-        asyncio.run(asyncio.wait_for(course(), 30))
+        asyncio.run(asyncio.wait_for(course(), WAIT_S))
 
 
 def test_a_part_that_is_never_ready_is_told(tmp_path: Path) -> None:
     async def course() -> None:
-        spec = PartSpec("walker", [*PYTHON, "import time; time.sleep(60)"], never, ready_s=0.3)
+        spec = PartSpec("walker", [*PYTHON, "import time; time.sleep(600)"], never, ready_s=0.3)
         part = Part(spec, tmp_path / "log")
         try:
             await part.start()
@@ -68,7 +68,7 @@ def test_a_part_that_is_never_ready_is_told(tmp_path: Path) -> None:
             await part.stop()
 
     with pytest.raises(PlaygroundError, match="walker is not ready after"):
-        asyncio.run(asyncio.wait_for(course(), 30))
+        asyncio.run(asyncio.wait_for(course(), WAIT_S))
 
 
 def test_a_part_that_does_not_listen_is_killed(tmp_path: Path) -> None:
@@ -79,22 +79,22 @@ def test_a_part_that_does_not_listen_is_killed(tmp_path: Path) -> None:
         return ready.exists()
 
     async def course() -> None:
-        code = f"{deaf}; open({str(ready)!r}, 'w'); time.sleep(60)"
+        code = f"{deaf}; open({str(ready)!r}, 'w'); time.sleep(600)"
         part = Part(PartSpec("walker", [*PYTHON, code], is_deaf, grace_s=0.2), tmp_path / "log")
         await part.start()
         await part.stop()
         assert part.pid is None
 
-    asyncio.run(asyncio.wait_for(course(), 30))
+    asyncio.run(asyncio.wait_for(course(), WAIT_S))
 
 
 def test_a_tethered_program_dies_with_its_parent_even_by_sigkill(tmp_path: Path) -> None:
-    """A parent that starts a child which would sleep for a minute, and is killed."""
-    child = [*PYTHON, f"import time; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(60)"]
+    """A parent that starts a child which would sleep for minutes, and is killed."""
+    child = [*PYTHON, f"import time; open({str(tmp_path / 'up')!r}, 'w'); time.sleep(600)"]
     code = (
         "import subprocess, time;"
         "from volcano_py.simulator.playground.tether import tethered;"
-        f"subprocess.Popen(tethered({child!r}), start_new_session=True); time.sleep(60)"
+        f"subprocess.Popen(tethered({child!r}), start_new_session=True); time.sleep(600)"
     )
     parent = subprocess.Popen([*PYTHON, code])
     until((tmp_path / "up").exists)
@@ -108,5 +108,5 @@ def test_a_tethered_program_dies_with_its_parent_even_by_sigkill(tmp_path: Path)
 def test_a_tethered_program_whose_parent_is_gone_does_not_begin() -> None:
     argv = tethered([*PYTHON, "print('began')"])
     argv[argv.index(str(os.getpid()))] = "1"
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert (done.returncode, done.stdout) == (1, "")

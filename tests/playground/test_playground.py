@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.live import Live
-from tests.playground.starting import VOLCANO_PY, processes_of, running, until
+from tests.playground.starting import UP_S, VOLCANO_PY, WAIT_S, processes_of, running, until
 
 SMALL = (VOLCANO_PY, "playground", "--nodes", "1", "--gpus", "2")
 PARTS = ("apiserver", "kubelets", "controller", "scheduler")
@@ -49,12 +49,13 @@ def test_parts_come_back_the_cluster_is_kept_and_nothing_is_left(
 
     for part in PARTS[1:]:
         _kill(data, part)
-    until(lambda: (tmp_path / "log").read_text().count("was started again") == 3)
+    told = [f"{part} was started again" for part in PARTS[1:]]
+    until(lambda: all(words in (tmp_path / "log").read_text() for words in told))
     client.create({**POD, "metadata": {"name": "b", "namespace": "default"}})
     client.until(lambda: phase(client, "default/b") == "Running", what="a pod runs on the new parts")
 
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
+    assert process.wait(WAIT_S) == 0
     until(lambda: not processes_of(data))
     with running([*SMALL, "--data", str(data)], tmp_path / "log2"):
         again = Live(data / "kubeconfig")
@@ -91,7 +92,7 @@ def test_it_stops_by_itself_and_takes_its_temporary_folder_away(tmp_path: Path) 
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=UP_S,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -113,7 +114,9 @@ def test_it_goes_on_where_nobody_reads_what_it_says(tmp_path: Path) -> None:
 
 def _refusal(place: Path, *words: str) -> str:
     env = {**os.environ, "TMPDIR": str(place)}
-    done = subprocess.run([*SMALL, *words], env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [*SMALL, *words], env=env, capture_output=True, text=True, timeout=UP_S, check=False
+    )
     assert done.returncode == 1
     assert not list(place.glob("volcano-py-playground-*"))
     return done.stderr
