@@ -32,7 +32,7 @@ from volcano_py.simulator.workloads.owners import JOB
 Document = dict[str, Any]
 NODES: Final = 2
 CARDS: Final = CardShape(count=4)
-PATIENCE_S: Final = 40.0
+PATIENCE_S: Final = 120.0
 
 
 def demo(
@@ -138,8 +138,8 @@ class Story:
         await self._chapter("A reclaim: product wants three cards of its own", "reclaim.yaml")
         await self._until(lambda: self._runs("rank", 3), "three running rankers")
         await self._show_cards()
-        events = await self._list("Event")
-        self._show(views.eviction_table(event for event in events if _evicts_a_pod(event)))
+        await self._until(self._evictions_are_told, "events of the evictions")
+        self._show(views.eviction_table(await self._evictions()))
         await self._until(self._others_have_reasons, "the reasons of those who wait again")
         self._show(views.waiting_list(await self._pods("sweep")))
         await self._show_queues()
@@ -181,6 +181,13 @@ class Story:
     async def _runs(self, prefix: str, count: int) -> bool:
         phases = [str(pod["status"]["phase"]) for pod in await self._pods(prefix)]
         return phases.count("Running") >= count
+
+    async def _evictions(self) -> list[Document]:
+        return [event for event in await self._list("Event") if _evicts_a_pod(event)]
+
+    async def _evictions_are_told(self) -> bool:
+        """Whether each of the three cards was given back by somebody who says so."""
+        return len(await self._evictions()) >= 3
 
     async def _others_have_reasons(self) -> bool:
         waiting = [pod for pod in await self._pods("sweep") if not pod["spec"].get("nodeName")]
