@@ -38,7 +38,7 @@ class PartSpec:
     name: str
     argv: list[str]
     is_ready: Callable[[], Awaitable[bool]]
-    ready_s: float = 60.0
+    ready_s: float = 120.0
     grace_s: float = 10.0
 
 
