@@ -14,7 +14,7 @@ import yaml
 from tests.e2e import objects
 from tests.e2e.components import Component
 from tests.e2e.invariants import half_gangs, too_much
-from tests.e2e.live import Document, Live
+from tests.e2e.live import TRIES, WAIT_S, Document, Live
 from tests.e2e.servers import Server
 from volcano_py.client.api import RESOURCES, ApiError
 from volcano_py.simulator.kubelet.play import play
@@ -95,7 +95,7 @@ class Cluster(Live):
 
     def pods(self, prefix: str = "") -> dict[str, Document]:
         """Pods of the test's namespace by name, those whose name begins with *prefix*."""
-        items = self.call(self.api.get(RESOURCES["Pod"].path(self.space)))["items"]
+        items = self.ask("GET", RESOURCES["Pod"].path(self.space))["items"]
         return {
             item["metadata"]["name"]: item for item in items if item["metadata"]["name"].startswith(prefix)
         }
@@ -108,7 +108,7 @@ class Cluster(Live):
             if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
         }
 
-    def wait_bound(self, count: int, prefix: str = "", *, within_s: float = 40.0) -> dict[str, str]:
+    def wait_bound(self, count: int, prefix: str = "", *, within_s: float = WAIT_S) -> dict[str, str]:
         """Wait until exactly *count* such pods are bound."""
         return self._watch(lambda: self.bound(prefix), count, within_s, f"{count} of {prefix or 'all'} bound")
 
@@ -120,7 +120,7 @@ class Cluster(Live):
 
     def events(self, reason: str) -> list[Document]:
         """Events with *reason* in the test's namespace."""
-        items = self.call(self.api.get(RESOURCES["Event"].path(self.space)))["items"]
+        items = self.ask("GET", RESOURCES["Event"].path(self.space))["items"]
         return [item for item in items if item.get("reason") == reason]
 
     def assert_sound(self) -> None:
@@ -177,7 +177,8 @@ class Cluster(Live):
         async def delete(key: str) -> None:
             space, _, name = key.rpartition("/")
             try:
-                await self.api.delete(RESOURCES[kind].path(space or None, name), options)
+                path = RESOURCES[kind].path(space or None, name)
+                await self.api.call("DELETE", path, body=options, tries=TRIES)
             except ApiError as error:
                 if not error.is_missing:
                     raise

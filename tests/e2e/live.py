@@ -15,12 +15,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from volcano_py.client.api import RESOURCES, Api, ApiError
+from volcano_py.client.api import MERGE, RESOURCES, Api, ApiError, Unreachable, retry_wait_s
 
 T = TypeVar("T")
 Document = dict[str, Any]
 
-WAIT_S: Final = 40.0
+WAIT_S: Final = 120.0
+"""Long, since CI's machines are busy; who waits goes on at once when it is so."""
 TRIES: Final = 12
 
 
@@ -76,29 +77,35 @@ class Live:
     def get(self, kind: str, key: str) -> Document | None:
         """The object *key* ("namespace/name" or the name); None if it is not there."""
         try:
-            found: Document = self.call(self.api.get(_path(kind, key)))
+            found: Document = self.ask("GET", _path(kind, key))
         except ApiError as error:
             if error.is_missing:
                 return None
             raise
         return found
 
+    def ask(self, method: str, path: str, body: Document | None = None, **more: Any) -> Any:
+        """The answer to what may be carried out twice; a server that is busy or away is asked again.
+
+        A real one that was started a moment ago, or was just given its custom kinds, is busy.
+        """
+        return msgspec.json.decode(self.call(self.api.call(method, path, body=body, tries=TRIES, **more)))
+
     def list(self, kind: str, **query: str) -> dict[str, Document]:
         """All objects of *kind* by key."""
-        # A server that has just been given its custom kinds says 429 for a moment.
-        answer = self.call(self.api.call("GET", RESOURCES[kind].path(), query=query, tries=TRIES))
-        return {key_of(item): item for item in msgspec.json.decode(answer)["items"] or ()}
+        found = self.ask("GET", RESOURCES[kind].path(), query=query)
+        return {key_of(item): item for item in found["items"] or ()}
 
     def patch(self, kind: str, key: str, change: Document, *, sub: str = "") -> Document:
         """Merge *change* into the object."""
-        changed: Document = self.call(self.api.patch(_path(kind, key, sub), change))
+        changed: Document = self.ask("PATCH", _path(kind, key, sub), change, content_type=MERGE)
         return changed
 
     def delete(self, kind: str, key: str, *, grace_s: int | None = None) -> None:
         """Delete the object; one that is gone is fine."""
         options = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         try:
-            self.call(self.api.delete(_path(kind, key), options))
+            self.ask("DELETE", _path(kind, key), options)
         except ApiError as error:
             if not error.is_missing:
                 raise
@@ -117,16 +124,25 @@ class Live:
         self.until(lambda: self.get(kind, key) is None, within_s=within_s, what=f"{kind} {key} gone")
 
     async def _create(self, document: Document) -> None:
-        meta = document["metadata"]
-        path = RESOURCES[document["kind"]].path(meta.get("namespace"))
-        await self.api.call("POST", path, body=document, tries=TRIES)
+        """Create *document*; a try whose answer was lost may have done it, which the next one finds."""
+        path = RESOURCES[document["kind"]].path(document["metadata"].get("namespace"))
+        for attempt in range(1, TRIES):
+            try:
+                await self.api.call("POST", path, body=document)
+                return
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and not error.is_passing:
+                    if error.is_exists and attempt > 1:
+                        return
+                    raise
+                await asyncio.sleep(retry_wait_s(attempt, error))
+        await self.api.call("POST", path, body=document)
 
     async def _end(self) -> None:
         try:
             await self._end_background()
         finally:
             await self.api.close()
-        await asyncio.sleep(0.1)  # TLS connections end a few turns of the loop after they were closed
 
     async def _end_background(self) -> None:
         for each in self._background:
