@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
+import structlog
 
 from volcano_py.client.api import RESOURCES, Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster import reflector
@@ -22,6 +23,7 @@ from volcano_py.simulator.volumes.plan import Change, Provision, Remove, Step, n
 
 _decode: Final = msgspec.json.Decoder(dict).decode
 _RETRY_S: Final = (1.0, 5.0)
+_log = structlog.get_logger("volumes")
 
 
 async def keep_volumes(api: Api) -> None:
@@ -83,7 +85,9 @@ class Volumes:
                     self._look_at([key])
                     return
             await self._carry_out(step)
-        except (ApiError, Unreachable):  # among them: it changed meanwhile, which the watch tells
+        except (ApiError, Unreachable) as error:
+            if not (isinstance(error, ApiError) and (error.is_conflict or error.is_missing)):
+                _log.warning("a claim or volume can't be served", object="/".join(key), why=str(error))
             asyncio.get_running_loop().call_later(random.uniform(*_RETRY_S), self._look_at, [key])
 
     async def _carry_out(self, step: Step) -> None:
@@ -122,7 +126,8 @@ class Volumes:
         """Ask the server how *key* is now."""
         kind, name = key
         space, _, plain = name.rpartition("/")
-        found = await self._get(RESOURCES[kind].path(space or None, plain))
+        # A reference may name nothing.
+        found = await self._get(RESOURCES[kind].path(space or None, plain)) if plain else None
         if found is None:
             self.drop(kind, name)
         else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from volcano_py.scheduler.model.storage import BIND_COMPLETED
+from volcano_py.scheduler.model.kube.errors import ObjectError
+from volcano_py.scheduler.model.kube.objects import PersistentVolume, PersistentVolumeClaim, decode
+from volcano_py.scheduler.model.storage import BIND_COMPLETED, Claim, VolumeRecord, read_claim, read_volume
 
 Document = dict[str, Any]
 Key = tuple[str, str]
@@ -20,12 +22,15 @@ class Known:
 
     Attributes:
         claims, volumes, classes: as the server shows them, with kind and ``apiVersion``.
+        asks, offers: what claims ask and volumes offer, of those that can be read.
     """
 
     def __init__(self) -> None:
         self.claims: dict[str, Document] = {}
         self.volumes: dict[str, Document] = {}
         self.classes: dict[str, Document] = {}
+        self.asks: dict[str, Claim] = {}
+        self.offers: dict[str, VolumeRecord] = {}
         self._kept: dict[str, set[str]] = {}
 
     def put(self, document: Document) -> list[Key]:
@@ -36,6 +41,7 @@ class Known:
             return []
         concerned = self.drop(kind, key)
         self.of(kind)[key] = document
+        self._read(key, document)
         if kind == VOLUME and (owner := owner_of(document)):
             self._kept.setdefault(owner, set()).add(key)
         return [*dict.fromkeys([*concerned, *self._concerned(document)])]
@@ -45,6 +51,8 @@ class Known:
         document = self.of(kind).pop(key, None)
         if document is None:
             return []
+        if kind != CLASS:
+            (self.asks if kind == CLAIM else self.offers).pop(key, None)
         if kind == VOLUME and (owner := owner_of(document)):
             self._kept[owner].discard(key)
             if not self._kept[owner]:
@@ -58,6 +66,16 @@ class Known:
     def kept_for(self, claim: Document) -> list[Document]:
         """Volumes that name *claim*, by name."""
         return [self.volumes[name] for name in sorted(self._kept.get(key_of(claim), ()))]
+
+    def _read(self, key: str, document: Document) -> None:
+        try:
+            match decode(document):
+                case PersistentVolumeClaim() as claim:
+                    self.asks[key] = read_claim(claim)
+                case PersistentVolume() as volume:
+                    self.offers[key] = read_volume(volume)
+        except ObjectError:
+            return
 
     def _concerned(self, document: Document) -> list[Key]:
         """Whoever may have something to do because of *document*, itself first."""

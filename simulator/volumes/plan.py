@@ -13,17 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from volcano_py.scheduler.model.kube.errors import ObjectError
-from volcano_py.scheduler.model.kube.objects import PersistentVolume, PersistentVolumeClaim, decode
-from volcano_py.scheduler.model.storage import (
-    BIND_COMPLETED,
-    DEFAULT_CLASS,
-    SELECTED_NODE,
-    Claim,
-    VolumeRecord,
-    read_claim,
-    read_volume,
-)
+from volcano_py.scheduler.model.storage import BIND_COMPLETED, DEFAULT_CLASS, SELECTED_NODE
 from volcano_py.simulator.volumes.known import CLAIM, VOLUME, Document, Key, Known, key_of, owner_of
 
 PROVISIONER: Final = "volcano-py.io/pretend"
@@ -112,7 +102,7 @@ def _claim_step(known: Known, claim: Document) -> Step | None:
         return None
     volume = known.volumes.get(named) if named else _volume_for(known, claim)
     if volume is not None:
-        return _bind(claim, volume) if _suits(volume, claim) else None
+        return _bind(claim, volume) if _suits(known, volume, claim) else None
     if named:
         return None
     if spec.get("storageClassName") is None and (default := default_class(known)):
@@ -138,8 +128,8 @@ def _volume_for(known: Known, claim: Document) -> Document | None:
     kind = known.classes.get(claim["spec"].get("storageClassName") or "")
     if kind is not None and _waits_for_pod(kind):
         return None  # the scheduler chooses, since it knows the node
-    free = [one for one in known.volumes.values() if not owner_of(one) and _suits(one, claim)]
-    return min(free, key=_size_and_name, default=None)
+    free = [one for one in known.volumes.values() if not owner_of(one) and _suits(known, one, claim)]
+    return min(free, key=lambda one: (known.offers[key_of(one)].capacity, key_of(one)), default=None)
 
 
 def _bind(claim: Document, volume: Document) -> Step | None:
@@ -236,33 +226,12 @@ def _release(volume: Document) -> Step | None:
 # -- what documents say -------------------------------------------------------------------------
 
 
-def _suits(volume: Document, claim: Document) -> bool:
+def _suits(known: Known, volume: Document, claim: Document) -> bool:
     """By size, class, modes and labels; what can't be read suits nobody."""
-    offer, asked = _offer(volume), _asked(claim)
+    offer, asked = known.offers.get(key_of(volume)), known.asks.get(key_of(claim))
     if offer is None or asked is None or "deletionTimestamp" in volume["metadata"]:
         return False
     return offer.suits(asked, asked.storage_class or "")
-
-
-def _offer(volume: Document) -> VolumeRecord | None:
-    try:
-        found = decode(volume)
-        return read_volume(found) if isinstance(found, PersistentVolume) else None
-    except ObjectError:
-        return None
-
-
-def _asked(claim: Document) -> Claim | None:
-    try:
-        found = decode(claim)
-        return read_claim(found) if isinstance(found, PersistentVolumeClaim) else None
-    except ObjectError:
-        return None
-
-
-def _size_and_name(volume: Document) -> tuple[int, str]:
-    offer = _offer(volume)
-    return (0 if offer is None else offer.capacity, key_of(volume))
 
 
 def _notes(document: Document) -> dict[str, str]:

@@ -144,7 +144,10 @@ def _is_leaving(cluster: Cluster, name: str) -> bool:
 def test_volumes_that_are_there_are_bound_and_the_claims_of_others_left_alone(storage: Cluster) -> None:
     cluster = storage
     cluster.create(storage_class("theirs", provisioner="ebs.csi.aws.com", waits=False))
-    cluster.create(volume("named", "manual"), volume("free", "manual"))
+    odd = volume("odd", "manual")
+    odd["spec"]["claimRef"] = {"uid": "nobody's"}
+    cluster.create(odd, volume("named", "manual"), volume("free", "manual"))
+    until_phase(cluster, VOLUME, "odd", "Released")
     cluster.create(
         claim(cluster, "foreign", "theirs"),
         claim(cluster, "naming", "manual", volumeName="named"),
