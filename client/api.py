@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from types import TracebackType
@@ -69,12 +70,14 @@ class Api:
         access: the server's settings and our credentials.
         agent: what we call ourselves.
         server_date: what the server's clock said with its latest answer (RFC 9110); "" before one.
+        dated_between: our clock, epoch seconds, when that was asked for and when it was there.
     """
 
     def __init__(self, access: Access, *, agent: str = "volcano-py") -> None:
         self.server: str = access.pool.configuration.host.rstrip("/")
         self.namespace = access.namespace
         self.server_date = ""
+        self.dated_between = (0.0, 0.0)
         self.agent = agent
         self.access = access
         self._session = access.pool.open()
@@ -277,10 +280,11 @@ class Api:
         options = {"data": data, "timeout": limits, **self._options}
         try:
             edition = self.access.edition
+            asked = time.time()
             answer = await self._request(method, url, headers, options)
             if answer.status == 401 and await self._has_newer(answer, edition):
                 answer = await self._request(method, url, headers, options)
-            self.server_date = answer.headers.get("Date", "")
+            self.server_date, self.dated_between = answer.headers.get("Date", ""), (asked, time.time())
             async with answer:
                 if answer.status >= 400:
                     raise api_error(answer.status, answer.headers, await answer.read(), f"{method} {path}")

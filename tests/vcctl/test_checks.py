@@ -10,6 +10,7 @@ from tests.clusters import group, node, pod, queue
 from tests.vcctl.evidence import HAMI, NOW, NVIDIA, Document, found, only, seen
 from volcano_py.cli.vcctl.doctor.checks import CHECKS, findings
 from volcano_py.cli.vcctl.doctor.finding import Denied
+from volcano_py.cli.vcctl.doctor.gather import our_clock
 from volcano_py.crds.objects import KINDS
 from volcano_py.crds.schema import crd_manifest
 from volcano_py.scheduler.model.kube.times import format_time
@@ -85,6 +86,11 @@ def test_a_server_clock_that_is_off_is_told(ahead: float, word: str) -> None:
 
 def test_a_few_seconds_are_no_skew() -> None:
     assert found("clocks", seen(server_now=NOW + 2)) == []
+
+
+@pytest.mark.parametrize(("server_s", "ours_s"), [(7, 7), (-60, 0), (99, 30)])
+def test_who_waited_long_for_an_answer_has_no_clock_that_is_off(server_s: float, ours_s: float) -> None:
+    assert our_clock(NOW + server_s, NOW, NOW + 30) == NOW + ours_s
 
 
 def test_a_node_that_renews_in_the_future_is_told() -> None:

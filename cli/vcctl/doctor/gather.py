@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Final
@@ -34,7 +33,8 @@ async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
             unread[kind] = found
         else:
             objects[kind] = found
-    now, server_now = time.time(), server_clock(cluster.api.server_date)
+    server_now = server_clock(cluster.api.server_date)
+    now = our_clock(server_now, *cluster.api.dated_between)
     objects["Event"] = await _events(cluster)
     rights, why = await denied_rights(cluster)
     if why:
@@ -42,6 +42,14 @@ async def gather(cluster: Cluster, conf: Path | None) -> Evidence:
     engine = fed(source, (as_listed(each) for kind in ENGINE_KINDS for each in objects.get(kind, ())))
     result = engine.cycle(now)
     return Evidence(objects, engine, result, now, server_now, rights, unread)
+
+
+def our_clock(server_now: float | None, asked: float, heard: float) -> float:
+    """Our clock when the server said *server_now*: of the time that we waited the moment next to it.
+
+    Whoever is slow, here or on the way, is not taken for a clock that is off.
+    """
+    return heard if server_now is None else min(max(server_now, asked), heard)
 
 
 def server_clock(date: str) -> float | None:
