@@ -15,11 +15,10 @@ from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.output import print_plan
 from volcano_py.cli.plan import BAD_INPUT, WIDTH
 from volcano_py.cli.vcctl.cluster import USAGE, Cluster, CommandError, Document, run
-from volcano_py.cli.vcctl.doctor.finding import counted
 from volcano_py.cli.vcctl.flags import CONNECTION, Flags, Form, with_flags
 from volcano_py.cli.vcctl.live_config import SchedulerConf, scheduler_config
 from volcano_py.cli.vcctl.snapshot import NEEDED
-from volcano_py.cli.vcctl.tables import print_data
+from volcano_py.cli.vcctl.tables import counted, print_data
 from volcano_py.client.api import ApiError
 from volcano_py.scheduler.cluster.feed import ENGINE_KINDS
 from volcano_py.scheduler.model.kube.errors import Problem

@@ -224,6 +224,11 @@ def age(document: Document) -> str:
     return span(time.time() - parse_time_s(made)) if made else "<unknown>"
 
 
+def counted(amount: int, noun: str) -> str:
+    """``1 pod``, ``2 pods``."""
+    return f"{amount} {noun}{'' if amount == 1 else 's'}"
+
+
 def span(seconds: float) -> str:
     """A time span in its largest unit."""
     for size, unit in _SPANS:

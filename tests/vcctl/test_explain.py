@@ -223,6 +223,12 @@ def _stands(engine: Engine, key: str) -> bool:
     return job is not None and job.ready() >= job.min_member
 
 
+def _nobody_waits(engine: Engine, key: str) -> bool:
+    job = engine.state.jobs.named(key)
+    return job is not None and not job.pending
+
+
+EARLY = "2025-12-31T01:00:00Z"
 WANTS: list[Any] = [group("g", 1), pod("g-0", "g", "4")]
 
 
@@ -239,7 +245,7 @@ def test_work_that_is_overdue_may_go_on_for_ever() -> None:
 
 
 def test_what_starts_in_between_takes_its_time_too() -> None:
-    first = [group("f", 1, created="2025-12-31T01:00:00Z"), pod("f-0", "f", "4")]
+    first = [group("f", 1, created=EARLY), pod("f-0", "f", "4")]
     times = {"ml/r-0": 600.0, "ml/f-0": 60.0}
     assert when(times, node("n1"), *running("r", -100), *first, *WANTS) == (560.0, 0)
 
@@ -249,8 +255,38 @@ def test_an_estimate_is_told_with_what_is_not_known() -> None:
     snapshot, _ = seen(node("n1"), *running("r", -100), *WANTS)
     add_estimate(story, estimate(snapshot.again(), NOW, {}, lambda engine: _stands(engine, "ml/g")), NOW)
     assert story.estimate["text"] == (
-        "unknown: no work with a known end makes room; 1 running pods don't say how long they run"
+        "unknown: no work with a known end makes room; 1 running pod doesn't say how long it runs"
     )
+
+
+@pytest.mark.parametrize(
+    ("objects", "in_vain"),
+    [
+        ([*WANTS], False),
+        ([group("g", 1), pod("g-0", "g", "50")], True),
+        ([group("g", 1), pod("g-0", "g", "1", nodeSelector={"disk": "ssd"})], True),
+        ([{**queue("q"), "status": {"state": "Closed"}}, group("g", 1, "q"), pod("g-0", "g")], True),
+        ([group("g", 2), pod("g-0", "g", "0", on="n1"), pod("g-1", "g", "4")], False),
+        ([group("g", 2), pod("g-0", "g", "1", on="n1"), pod("g-1", "g", "4")], True),
+        ([group("f", 1, created=EARLY), pod("f-0", "f", "50"), *WANTS], False),
+        ([group("f", 1, created=EARLY), pod("f-0", "f", "4"), *WANTS], False),
+    ],
+    ids=["room", "large", "label", "closed", "in-part", "in-part-too-large", "behind-for-ever", "behind"],
+)
+def test_what_no_end_of_others_helps_is_told_so(objects: list[Any], in_vain: bool) -> None:
+    snapshot, _ = seen(node("n1"), *running("r", -100), *objects)
+    found = estimate(snapshot.again(), NOW, {}, lambda engine: _stands(engine, "ml/g"), "ml/g")
+    assert (found.start, found.in_vain) == (None, in_vain)
+    story = Story("PodGroup ml/g")
+    add_estimate(story, found, NOW)
+    assert story.estimate["text"].startswith("never by waiting alone: " if in_vain else "unknown: ")
+
+
+def test_the_rest_of_a_group_may_wait_for_the_others_of_it() -> None:
+    members = [pod(f"g-{i}", "g", "4", on="n1" if i == 0 else "") for i in range(2)]
+    snapshot, _ = seen(node("n1"), group("g", 1, phase="Running"), *members)
+    found = estimate(snapshot.again(), NOW, {}, lambda engine: _nobody_waits(engine, "ml/g"), "ml/g")
+    assert not found.in_vain
 
 
 # -- queues -------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from rich.text import Text
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.cluster import FAILED, USAGE, Cluster, CommandError, run
 from volcano_py.cli.vcctl.doctor.checks import CHECKS, findings
-from volcano_py.cli.vcctl.doctor.finding import Finding, counted
+from volcano_py.cli.vcctl.doctor.finding import Finding
 from volcano_py.cli.vcctl.doctor.gather import gather
 from volcano_py.cli.vcctl.flags import CONNECTION, ONE, Flags, with_flags
 from volcano_py.cli.vcctl.live_config import SchedulerConf
-from volcano_py.cli.vcctl.tables import out, print_data, say
+from volcano_py.cli.vcctl.tables import counted, out, print_data, say
 from volcano_py.crds.messages import did_you_mean
 
 

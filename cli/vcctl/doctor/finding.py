@@ -97,11 +97,6 @@ def annotations_of(document: Document) -> Mapping[str, str]:
     return (document.get("metadata") or {}).get("annotations") or {}
 
 
-def counted(amount: int, noun: str) -> str:
-    """``1 pod``, ``2 pods``."""
-    return f"{amount} {noun}{'' if amount == 1 else 's'}"
-
-
 def some(names: Sequence[str], most: int = 3) -> str:
     """The first of *names*, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -66,7 +66,7 @@ def explain_pod(
         story = pod_story(seen, outlook(seen.engine, seen.now), key, scheduler)
         story.evictions = [*written_on(pod), *await told_by_events(cluster, cluster.namespace, "Pod", name)]
         if story.reasons and not no_estimate:
-            await _estimate(cluster, seen, story, lambda engine: _runs(engine, key))
+            await _estimate(cluster, seen, story, lambda engine: _runs(engine, key), _group_of(seen, key))
         _print(flags, story)
 
     run(flags, work)
@@ -94,7 +94,7 @@ def explain_group(
         story.evictions = await told_by_events(cluster, cluster.namespace, "PodGroup", name)
         if story.reasons and not no_estimate:
             started = _nobody_waits if _whole(seen.engine, key) else _whole
-            await _estimate(cluster, seen, story, lambda engine: started(engine, key))
+            await _estimate(cluster, seen, story, lambda engine: started(engine, key), key)
         _print(flags, story)
 
     run(flags, work)
@@ -121,10 +121,18 @@ def explain_queue(flags: Flags, name: Name, scheduler_conf: SchedulerConf = None
 
 
 async def _estimate(
-    cluster: Cluster, seen: Snapshot, story: Story, started: Callable[[Engine], bool]
+    cluster: Cluster, seen: Snapshot, story: Story, started: Callable[[Engine], bool], group: str
 ) -> None:
     seconds = await run_times(cluster)
-    add_estimate(story, estimate(seen.again(), seen.now, seconds, started), seen.now)
+    add_estimate(story, estimate(seen.again(), seen.now, seconds, started, group), seen.now)
+
+
+def _group_of(seen: Snapshot, pod: str) -> str:
+    """The PodGroup of *pod*, both "namespace/name"; "" where it is in none that is known."""
+    state = seen.engine.state
+    task = state.tasks.index.get(pod, NOWHERE)
+    row = NOWHERE if task == NOWHERE else int(state.tasks.job[task])
+    return "" if row == NOWHERE else state.jobs[row].key
 
 
 def _runs(engine: Engine, pod: str) -> bool:

@@ -34,11 +34,13 @@ class Estimate:
         start: epoch seconds; None where nothing known lets it start.
         endless: running pods of which nobody knows when they end.
         cut_short: the time for an answer was over before there was one.
+        in_vain: it would not start even if all that runs ended.
     """
 
     start: float | None
     endless: int
     cut_short: bool = False
+    in_vain: bool = False
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -110,7 +112,11 @@ async def _of_jobs(cluster: Cluster) -> dict[str, float]:
 
 
 def estimate(
-    engine: Engine, now: float, seconds: Mapping[str, float], started: Callable[[Engine], bool]
+    engine: Engine,
+    now: float,
+    seconds: Mapping[str, float],
+    started: Callable[[Engine], bool],
+    group: str = "",
 ) -> Estimate:
     """Run *engine* on from *now* until *started*, or until nothing known happens any more.
 
@@ -119,6 +125,7 @@ def estimate(
         now: epoch seconds.
         seconds: run times by pod, see ``run_times``.
         started: whether what is asked about runs.
+        group: its PodGroup, "namespace/name".
     """
     ends: list[tuple[float, str]] = []
     ending: set[str] = set()
@@ -132,13 +139,40 @@ def estimate(
         _note_ends(engine, seconds, ending, ends, now)
         if not decided:
             if not ends:
-                return Estimate(None, endless)
+                in_vain = not _starts_some_day(engine, now, started, group, finish)
+                return Estimate(None, endless, in_vain=in_vain)
             now = max(now, ends[0][0])
             while ends and ends[0][0] <= now:
                 engine.delete("Pod", heapq.heappop(ends)[1])
         if time.monotonic() > finish:
             break
     return Estimate(None, endless, cut_short=True)
+
+
+def _starts_some_day(
+    engine: Engine, now: float, started: Callable[[Engine], bool], group: str, finish: float
+) -> bool:
+    """Whether it starts once all that runs has ended, its own *group* last; True where time ran out."""
+    for own in (False, True):
+        decided = True
+        while decided and time.monotonic() < finish:
+            for key in _running(engine, but="" if own else group):
+                engine.delete("Pod", key)
+            decided = bool(engine.cycle(now).decisions)
+            engine.settle(now)
+            if started(engine):
+                return True
+    return time.monotonic() >= finish
+
+
+def _running(engine: Engine, but: str) -> list[str]:
+    """Pods that run, but for those of PodGroup *but*."""
+    tasks, jobs = engine.state.tasks, engine.state.jobs
+    kept = jobs.named(but)
+    mine = set() if kept is None else set(kept.tasks)
+    return [
+        key for key, task in tasks.index.items() if task not in mine and tasks.status[task] == Status.RUNNING
+    ]
 
 
 def _note_ends(
@@ -157,6 +191,4 @@ def _note_ends(
 
 def _endless(engine: Engine, seconds: Mapping[str, float]) -> int:
     """Pods that run now and of which nobody knows how long."""
-    tasks = engine.state.tasks
-    running = [key for key, task in tasks.index.items() if tasks.status[task] == Status.RUNNING]
-    return sum(key not in seconds for key in running)
+    return sum(key not in seconds for key in _running(engine, but=""))

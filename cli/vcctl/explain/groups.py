@@ -10,7 +10,7 @@ from volcano_py.cli.vcctl.explain.near_misses import near_misses
 from volcano_py.cli.vcctl.explain.queues import called, limits
 from volcano_py.cli.vcctl.explain.story import Story, reason
 from volcano_py.cli.vcctl.snapshot import Outlook, Snapshot
-from volcano_py.cli.vcctl.tables import span
+from volcano_py.cli.vcctl.tables import counted, span
 from volcano_py.crds.annotations import GROUP
 from volcano_py.scheduler.engine import SCHEDULER_NAMES
 from volcano_py.scheduler.framework.refusal import Refusal
@@ -84,7 +84,10 @@ def _add_group(story: Story, seen: Snapshot, ahead: Outlook, job: Job, refusals:
 
 def add_estimate(story: Story, found: Estimate, now: float) -> None:
     """Say when it may start, as far as anybody knows."""
-    others = f"; {found.endless} running pods don't say how long they run" if found.endless else ""
+    if found.in_vain:
+        story.estimate = {"text": "never by waiting alone: it would not start even if all that runs ended"}
+        return
+    others = _unknown_ends(found.endless)
     if found.start is None:
         why = "the time for an answer was over" if found.cut_short else "no work with a known end makes room"
         story.estimate = {"text": f"unknown: {why}{others}"}
@@ -96,6 +99,14 @@ def add_estimate(story: Story, found: Estimate, now: float) -> None:
         "inSeconds": int(wait),
         "text": f"{when}, if work ends when it says it does{others}",
     }
+
+
+def _unknown_ends(endless: int) -> str:
+    if not endless:
+        return ""
+    one = endless == 1
+    say = "doesn't say how long it runs" if one else "don't say how long they run"
+    return f"; {counted(endless, 'running pod')} {say}"
 
 
 # -- verdicts -----------------------------------------------------------------------------------
@@ -129,10 +140,14 @@ def _group_verdict(seen: Snapshot, ahead: Outlook, job: Job) -> str:
         for decision in ahead.result.decisions
     )
     standing = job.standing - starts
-    parts = [f"{job.phase}, needs {job.min_member} pods, has {len(job.tasks)}"]
-    for count, text in ((standing, "run"), (starts, "start in the next cycle"), (len(job.pending), "wait")):
+    parts = [f"{job.phase}, needs {counted(job.min_member, 'pod')}, has {len(job.tasks)}"]
+    for count, verb, when in (
+        (standing, "run", ""),
+        (starts, "start", " in the next cycle"),
+        (len(job.pending), "wait", ""),
+    ):
         if count:
-            parts.append(f"{count} {text}")
+            parts.append(f"{count} {verb}{'s' if count == 1 else ''}{when}")
     finished = job.count(Status.SUCCEEDED) + job.count(Status.FAILED)
     if finished:
         parts.append(f"{finished} finished")

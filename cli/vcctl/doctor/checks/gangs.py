@@ -8,7 +8,8 @@ import numpy as np
 
 from volcano_py.cli.vcctl.capacity import pods_on_empty_nodes
 from volcano_py.cli.vcctl.doctor.alone import EmptyCluster
-from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, counted
+from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
+from volcano_py.cli.vcctl.tables import counted
 from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import COMPLETED

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, counted, some
+from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, some
+from volcano_py.cli.vcctl.tables import counted
 from volcano_py.crds.messages import did_you_mean
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
 from volcano_py.simulator.inspection import broken_links

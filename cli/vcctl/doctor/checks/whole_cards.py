@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, counted, some
+from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding, some
+from volcano_py.cli.vcctl.tables import counted
 from volcano_py.plugins.deviceshare.asks import CardRequest
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.tasks import HOLDS_NODE, Status
