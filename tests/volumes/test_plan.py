@@ -173,6 +173,11 @@ def test_who_gets_no_volume(one: Document) -> None:
     assert cluster.settle().steps == []
 
 
+def test_a_volume_for_a_claim_that_waits_for_its_pod_is_the_schedulers_to_choose() -> None:
+    there = volume("v", phase="Available", storageClassName="ours")
+    assert Cluster(OURS, there, claim(storageClassName="ours")).settle().steps == []
+
+
 def test_a_class_that_waits_for_no_pod_has_volumes_that_every_node_reaches() -> None:
     now = storage_class("now", volumeBindingMode="Immediate", reclaimPolicy="Retain")
     cluster = Cluster(now, claim(storageClassName="now", notes={SELECTED: "n1"})).settle()
@@ -185,12 +190,12 @@ def test_a_class_that_waits_for_no_pod_has_volumes_that_every_node_reaches() -> 
 def test_a_claim_without_a_class_gets_the_newest_default_one() -> None:
     notes = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
     old, new = (
-        storage_class("a", metadata=notes),
-        storage_class("b", made="2026-02-01T00:00:00Z", metadata=notes),
+        storage_class("b", metadata=notes),
+        storage_class("a", made="2026-02-01T00:00:00Z", metadata=notes),
     )
     newest = storage_class("c", made="2026-03-01T00:00:00Z")
     cluster = Cluster(old, new, newest, claim()).settle()
-    assert cluster.claim()["spec"]["storageClassName"] == "b"
+    assert cluster.claim()["spec"]["storageClassName"] == "a"
 
 
 def test_the_smallest_volume_that_suits_is_taken() -> None:
@@ -270,6 +275,15 @@ def test_a_claim_made_anew_under_the_name_does_not_get_the_old_volume() -> None:
     cluster.objects[CLAIM, "s/c"] = claim(uid="u2")
     cluster.settle()
     assert (phase(cluster.claim()), phase(cluster.volume("v"))) == ("Pending", "Released")
+    cluster.objects[VOLUME, "larger"] = volume("larger", "9Gi")
+    assert cluster.settle().claim()["spec"]["volumeName"] == "larger"
+
+
+def test_nor_does_it_by_naming_it() -> None:
+    cluster = Cluster(volume("v"), claim()).settle()
+    cluster.objects[CLAIM, "s/c"] = claim(uid="u2", volumeName="v")
+    cluster.settle()
+    assert (phase(cluster.claim()), phase(cluster.volume("v"))) == ("Pending", "Released")
 
 
 def test_a_claim_whose_volume_is_gone_is_lost_until_it_is_back() -> None:
@@ -296,10 +310,11 @@ def test_a_volume_kept_for_a_claim_that_took_another_is_free_again() -> None:
 
 def test_what_is_on_its_way_out_is_left_alone() -> None:
     leaving = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-    one, other = waiting(), volume("v", storageClassName="manual")
-    one["metadata"] |= leaving
-    other["metadata"] |= leaving
-    assert Cluster(OURS, one, other, claim("d", storageClassName="manual")).settle().steps == []
+    free = volume("v", phase="Available", storageClassName="manual")
+    there = (waiting(), free, volume("w", phase="Released"))
+    for one in there:
+        one["metadata"] |= leaving
+    assert Cluster(OURS, *there, claim("d", storageClassName="manual")).settle().steps == []
 
 
 def test_what_cannot_be_read_suits_nobody_and_stops_nobody() -> None:
