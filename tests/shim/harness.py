@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -72,6 +73,12 @@ def build_library() -> Path:
     shutil.copy2(BUILT, copy)
     copy.replace(LIBRARY)
     return LIBRARY
+
+
+@cache
+def can_unshare(*words: str) -> bool:
+    """Whether this machine lets us ``unshare`` *words*: namespaces, and what is tried in them."""
+    return subprocess.run(["unshare", *words], capture_output=True, check=False).returncode == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,21 @@
 """Drivers that fail in the middle, NVML that tells less than it should, and shells that know nothing."""
 
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import LIBRARY, OUT_OF_MEMORY, Probe, Slice, agree, covers, one_slice, write_table
+from tests.shim.harness import (
+    LIBRARY,
+    OUT_OF_MEMORY,
+    Probe,
+    Slice,
+    agree,
+    can_unshare,
+    covers,
+    one_slice,
+    write_table,
+)
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card
 
@@ -83,13 +92,10 @@ def test_a_lost_card_is_the_drivers_to_report(pod: Slice, probe: Probe) -> None:
     agree(pod)
 
 
-def can_mount() -> bool:
-    """Whether this machine lets us mount in a namespace of our own."""
-    command = ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/usr/local"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_mount(), reason="no permission to mount in a namespace")
+@pytest.mark.skipif(
+    not can_unshare("-rm", "mount", "-t", "tmpfs", "tmpfs", "/usr/local"),
+    reason="no permission to mount in a namespace",
+)
 def test_a_login_shell_has_the_slice_without_any_environment(pod: Slice) -> None:
     """The region is at its fixed place, and no variable of ours tells of it or overrules it."""
     table = write_table(pod.folder / "names")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import DEADLINE_S, build_library
+from tests.shim.harness import DEADLINE_S, build_library, can_unshare
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card, Driver, card_uuid
 from volcano_py.shim.agent import region
@@ -55,17 +55,9 @@ class Container:
         return done.stdout.strip()
 
 
-def can_enter() -> bool:
-    """Whether we may lay out mounts of our own."""
-    tried = subprocess.run(
-        ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, check=False
-    )
-    return tried.returncode == 0
-
-
 @pytest.fixture
 def container(tmp_path: Path) -> Iterator[Container]:
-    if not can_enter():
+    if not can_unshare("--mount", "mount", "-t", "tmpfs", "none", "/mnt"):
         pytest.skip("a mount namespace takes root with CAP_SYS_ADMIN")
     place = tmp_path / "container"
     (place / "vgpu" / "slice").mkdir(parents=True)

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import DEADLINE_S, FAMILIES, OUT_OF_MEMORY, Probe, Slice, agree, one_slice
+from tests.shim.harness import (
+    DEADLINE_S,
+    FAMILIES,
+    OUT_OF_MEMORY,
+    Probe,
+    Slice,
+    agree,
+    can_unshare,
+    one_slice,
+)
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card, card_uuid
 from volcano_py.shim.agent import region
@@ -292,13 +301,7 @@ def test_a_program_that_closes_every_file_is_still_counted(pod: Slice) -> None:
     assert pod.driver.violations == 0
 
 
-def can_make_namespaces() -> bool:
-    """Whether this machine lets us make PID namespaces."""
-    done = subprocess.run(["unshare", "-rmpf", "true"], capture_output=True, check=False)
-    return done.returncode == 0
-
-
-@pytest.mark.skipif(not can_make_namespaces(), reason="no permission to make PID namespaces")
+@pytest.mark.skipif(not can_unshare("-rmpf", "true"), reason="no permission to make PID namespaces")
 def test_containers_whose_pids_are_alike(library: Path, tmp_path: Path) -> None:
     """Each program is pid 1 of its namespace; contexts, which NVML tells by the host's pids, are counted."""
     with one_slice(tmp_path, (1024,), cards=[Card(card_uuid(0), context_mib=200)]) as slice_:

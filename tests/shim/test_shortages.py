@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import DEADLINE_S, OUT_OF_MEMORY, Slice
+from tests.shim.harness import DEADLINE_S, OUT_OF_MEMORY, Slice, can_unshare
 from tests.shim.stub.state import MIB
 
 PROGRAM = """
@@ -93,13 +93,9 @@ print(create(600), flush=True)
     assert pod.driver.violations == 0
 
 
-def can_have_pids() -> bool:
-    """Whether this machine gives us a pid namespace with a /proc of its own."""
-    command = ["unshare", "-rmpf", "--mount-proc", "true"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_have_pids(), reason="no permission to make a pid namespace")
+@pytest.mark.skipif(
+    not can_unshare("-rmpf", "--mount-proc", "true"), reason="no permission to make a pid namespace"
+)
 def test_a_shell_that_can_not_read_what_the_first_process_says_is_closed(pod: Slice, tmp_path: Path) -> None:
     """Its slice is told by the environment of the container's first process only."""
     pod.driver.container("pod").limit_bytes[0] = 0
