@@ -118,6 +118,15 @@ class Cluster(Live):
         conditions = found.get("status", {}).get("conditions", [])
         return next((each for each in conditions if each["type"] == of_type), None)
 
+    def until_says(self, kind: str, key: str, of_type: str, *words: str) -> Document:
+        """Wait until the message of a condition has all *words*; the condition. Another may come before."""
+
+        def says() -> Document | None:
+            found = self.condition(kind, key, of_type)
+            return found if found and all(word in found["message"] for word in words) else None
+
+        return self.until(says, what=f"{of_type} of {kind} {key} says {words}")
+
     def events(self, reason: str) -> list[Document]:
         """Events with *reason* in the test's namespace."""
         items = self.ask("GET", RESOURCES["Event"].path(self.space))["items"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections import Counter
 
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
@@ -10,12 +10,7 @@ from tests.e2e.cluster import Cluster
 
 def waits_with(cluster: Cluster, group: str, *words: str) -> None:
     """Wait until the PodGroup says why it waits, with all *words* in the sentence."""
-
-    def said() -> str:
-        condition = cluster.condition("PodGroup", f"{cluster.space}/{group}", "Unschedulable")
-        return "" if condition is None else str(condition["message"])
-
-    cluster.until(lambda: all(word in said() for word in words), what=f"{group} says {words}: {said()}")
+    cluster.until_says("PodGroup", f"{cluster.space}/{group}", "Unschedulable", *words)
 
 
 def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
@@ -27,8 +22,7 @@ def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
     waits_with(cluster, "big", "Insufficient cpu")
     assert cluster.bound("big") == {}
     for pod in cluster.pods("big"):  # what cluster autoscalers read, of each member
-        key = f"{cluster.space}/{pod}"
-        condition = cluster.until(partial(cluster.condition, "Pod", key, "PodScheduled"))
+        condition = cluster.until_says("Pod", f"{cluster.space}/{pod}", "PodScheduled", "Insufficient cpu")
         assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     cluster.create(objects.node("n2", cpu="2"))
     waits_with(cluster, "big", "/3 nodes")
@@ -44,10 +38,8 @@ def test_a_refused_pod_says_why(cluster: Cluster) -> None:
     cluster.nodes(1, cpu="1")
     cluster.scheduler()
     cluster.create(*objects.gang(cluster.space, "wide", 1, cpu="3"))
-    key = f"{cluster.space}/wide-0"
-    said = cluster.until(lambda: cluster.condition("Pod", key, "PodScheduled"), what="a condition on the pod")
+    said = cluster.until_says("Pod", f"{cluster.space}/wide-0", "PodScheduled", "Insufficient cpu")
     assert (said["status"], said["reason"]) == ("False", "Unschedulable")
-    assert "Insufficient cpu" in said["message"]
     assert cluster.until(lambda: cluster.events("FailedScheduling"), what="an event")
 
 
@@ -60,15 +52,7 @@ def test_a_queue_never_passes_its_max(cluster: Cluster) -> None:
     cluster.create(*groups, *pods)
     bound = cluster.wait_bound(3)
     waiting = next(name for name in cluster.pods() if name not in bound)
-    cluster.until(
-        lambda: (
-            "capped"
-            in (cluster.condition("Pod", f"{cluster.space}/{waiting}", "PodScheduled") or {}).get(
-                "message", ""
-            )
-        ),
-        what="the queue's limit named",
-    )
+    cluster.until_says("Pod", f"{cluster.space}/{waiting}", "PodScheduled", "capped")
     cluster.delete("Pod", f"{cluster.space}/{next(iter(bound))}", grace_s=0)
     cluster.wait_bound(3)
     cluster.assert_sound()
@@ -89,10 +73,11 @@ def test_lent_capacity_is_taken_back(cluster: Cluster) -> None:
     cluster.create(*objects.gang(cluster.space, "owner", 3, queue="lender"))
     cluster.wait_bound(3, "owner")
     assert len(cluster.bound("b")) == 5
-    for kind in ("Pod", "PodGroup"):
-        evicted = [each for each in cluster.events("Evict") if each["involvedObject"]["kind"] == kind]
-        assert len(evicted) == 3
-        assert all(f"evicted for {cluster.space}/owner" in event["message"] for event in evicted)
+    cluster.until(lambda: len(cluster.events("Evict")) >= 6, what="all evictions told of")
+    told = cluster.events("Evict")
+    kinds = Counter(event["involvedObject"]["kind"] for event in told)
+    assert kinds == {"Pod": 3, "PodGroup": 3}
+    assert all(f"evicted for {cluster.space}/owner" in event["message"] for event in told)
     cluster.assert_sound()
 
 

@@ -52,9 +52,8 @@ def test_slices_share_cards_and_never_hold_more_than_a_card_has(cluster: Cluster
     cluster.wait_bound(1, "alone")
     assert sorted(taken(cluster).values()) == [2 * 6000, CARD_MIB]
     sliced(cluster, "more", 1, SLICE)
-    key = f"{cluster.space}/more-0"
-    said = cluster.until(lambda: cluster.condition("Pod", key, "PodScheduled"), what="the reason told")
-    assert "card memory (largest free slice 4384Mi, asked 6000Mi)" in said["message"]
+    reason = "card memory (largest free slice 4384Mi, asked 6000Mi)"
+    cluster.until_says("Pod", f"{cluster.space}/more-0", "PodScheduled", reason)
     cluster.delete("PodGroup", f"{cluster.space}/shared")
     for number in range(2):
         cluster.delete("Pod", f"{cluster.space}/shared-{number}", grace_s=0)
