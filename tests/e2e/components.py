@@ -8,8 +8,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from tests.controlplane.controlplane import end_process
+
+WAIT_S: Final = 120.0
 
 
 class Component:
@@ -52,12 +55,21 @@ class Component:
     def stop(self) -> int:
         """Ask it to end; its exit status."""
         assert self.process is not None
-        end_process(self.process.pid, 20)
+        end_process(self.process.pid, WAIT_S)
         return self.process.wait()
+
+    def ended(self) -> int:
+        """Wait until it has ended by itself; its exit status."""
+        assert self.process is not None
+        return self.process.wait(WAIT_S)
 
     def alive(self) -> bool:
         """Whether it runs."""
         return self.process is not None and self.process.poll() is None
+
+    def has_logged(self, text: str) -> bool:
+        """Whether *text* stands anywhere in its log."""
+        return self.log.exists() and text in self.log.read_text(errors="replace")
 
     def said(self) -> str:
         """The end of its log, for a failing test."""

@@ -19,15 +19,15 @@ def health_of(scheduler: Component) -> dict[str, int]:
     assert found is not None
     answers = {}
     for path in ("/healthz", "/readyz"):
-        with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=60) as answer:
             answers[path] = answer.status
     return answers
 
 
-def lease_holder(cluster: Cluster) -> str:
-    """Who leads, "" while nobody does."""
-    lease = cluster.get("Lease", "volcano-system/volcano-py") or {}
-    return str(lease.get("spec", {}).get("holderIdentity") or "")
+def lead(cluster: Cluster) -> tuple[str, int]:
+    """Who leads, "" while nobody does, and how often the lead has changed hands."""
+    spec = (cluster.get("Lease", "volcano-system/volcano-py") or {}).get("spec", {})
+    return str(spec.get("holderIdentity") or ""), int(spec.get("leaseTransitions") or 0)
 
 
 def _first_bind(cluster: Cluster, prefix: str) -> None:
@@ -65,17 +65,18 @@ def test_a_paused_leader_is_replaced_and_binds_nothing_more(cluster: Cluster) ->
     times = ["--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s"]
     times += ["--leader-elect-retry-period", "500ms", "--leader-elect"]
     first = cluster.scheduler(*times, instance="a")
-    cluster.until(lambda: lease_holder(cluster), what="a leader")
-    before = lease_holder(cluster)
+    before, _ = cluster.until(lambda: lead(cluster) if lead(cluster)[0] else None, what="a leader")
     cluster.scheduler(*times, instance="b")
     first.signal(signal.SIGSTOP)
     cluster.create(*objects.gang(cluster.space, "g", 4))
     cluster.wait_bound(4, "g")
-    assert lease_holder(cluster) != before
+    holder, changes = lead(cluster)
+    assert holder != before
     first.signal(signal.SIGCONT)
     cluster.create(*objects.gang(cluster.space, "h", 4))
     cluster.wait_bound(4, "h")
-    assert lease_holder(cluster) != before
+    holder, later = lead(cluster)
+    assert holder != before or later > changes, "it goes on as if it still led"
     cluster.assert_sound()
 
 
@@ -92,16 +93,10 @@ def test_garbage_is_told_to_its_owner_and_to_nobody_else(cluster: Cluster) -> No
     )
     cluster.wait_bound(1, "fine")
     cluster.wait_bound(1, "noted")
-    key = f"{cluster.space}/circled"
-    cluster.until(lambda: cluster.condition("PodGroup", key, "Unschedulable"), what="the cycle told")
-    said = cluster.condition("PodGroup", key, "Unschedulable") or {}
-    assert "circle" in said["message"]
-    key = f"{cluster.space}/noted-0"
-    doubts = cluster.until(lambda: cluster.condition("Pod", key, VALID), what="doubts told")
-    assert "volcano.sh/preemptable" in doubts["message"]
-    assert "volcano.sh/cooldown-time" in doubts["message"]
-    told = cluster.until(lambda: cluster.condition("Node", "n0", VALID), what="the node's fault told")
-    assert "hami.io/node-nvidia-register" in told["message"]
+    cluster.until_says("PodGroup", f"{cluster.space}/circled", "Unschedulable", "circle")
+    annotations = ("volcano.sh/preemptable", "volcano.sh/cooldown-time")
+    cluster.until_says("Pod", f"{cluster.space}/noted-0", VALID, *annotations)
+    cluster.until_says("Node", "n0", VALID, "hami.io/node-nvidia-register")
     assert health_of(scheduler) == {"/healthz": 200, "/readyz": 200}
 
 
