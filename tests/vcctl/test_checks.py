@@ -287,6 +287,19 @@ def test_a_gang_of_more_whole_cards_than_there_are_is_told() -> None:
     assert found("gangs", seen(cards(4), queue("q"), *busy, *gang(4, **asks))) == []
 
 
+def test_amounts_of_cards_are_told_as_everywhere_else() -> None:
+    wants = group("g", 1, "q", "Pending", minResources={"nvidia.com/gpu": "1", "nvidia.com/gpumem": "900k"})
+    one = only("gangs", seen(cards(4), queue("q"), wants))
+    assert "asks 878.91Gi card memory; all nodes together have 320Gi" in one.evidence
+
+
+def test_of_a_pod_alone_its_own_reason_is_told_and_who_says_more() -> None:
+    one = only("gangs", seen(node("n1"), queue("q"), *gang(1, nodeSelector={"disk": "ssd"})))
+    why = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+    assert one.evidence.endswith(f"alone in the cluster it would not start: {why}")
+    assert one.fix.endswith("; vcctl-py explain pod g-0 -n ml says more")
+
+
 def test_a_gang_that_waits_for_somebody_is_not_too_large() -> None:
     gated = gang(2, schedulingGates=[{"name": "later"}])
     assert found("gangs", seen(node("n1", "4"), queue("q"), *gated)) == []

@@ -42,6 +42,8 @@ class EmptyCluster:
         starts = twin is None or twin.ready() >= twin.min_member
         whole = result.job_refusals.get(job.key)
         others = {one.reason for one in (*result.refusals.values(), whole) if one is not None} - WANTS_ROOM
+        if len(result.refusals) == 1 and job.min_member == 1:
+            whole = next(iter(result.refusals.values()))  # a gang of one adds nothing to it
         for each in reversed(members):
             engine.delete(str(each["kind"]), name_of(each))
         return None if starts or others else whole

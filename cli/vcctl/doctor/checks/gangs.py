@@ -10,12 +10,11 @@ from volcano_py.cli.vcctl.capacity import pods_on_empty_nodes
 from volcano_py.cli.vcctl.doctor.alone import EmptyCluster
 from volcano_py.cli.vcctl.doctor.finding import Evidence, Finding
 from volcano_py.cli.vcctl.tables import counted
-from volcano_py.crds.quantity import format_base
 from volcano_py.scheduler.model.cluster import ClusterState
 from volcano_py.scheduler.model.groups import COMPLETED
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, pad
-from volcano_py.scheduler.model.wording import absent_text, offered
+from volcano_py.scheduler.model.wording import absent_text, amounts_text, figure, offered
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -36,7 +35,10 @@ def _refused_alone(state: ClusterState, empty: EmptyCluster, job: Job) -> Iterat
             f"needs {counted(job.min_member, 'pod')} at once; alone in the cluster it would not start: "
             f"{refusal.message}"
         )
-        yield Finding("error", f"PodGroup {job.key}", told, _fix(state, job))
+        first = min(state.tasks.keys[task] for task in job.tasks)
+        kind, name = ("podgroup", job.name) if job.min_member > 1 else ("pod", first.partition("/")[2])
+        more = f"vcctl-py explain {kind} {name} -n {job.namespace} says more"
+        yield Finding("error", f"PodGroup {job.key}", told, f"{_fix(state, job)}; {more}")
 
 
 def _never(state: ClusterState, job: Job) -> Iterator[Finding]:
@@ -71,11 +73,11 @@ def _too_much(state: ClusterState, request: Ints) -> Iterator[str]:
     largest, known = state.nodes.allocatable[state.nodes.live].max(axis=0, initial=0), offered(state)
     for column in np.flatnonzero(request > largest).tolist():
         name = state.vocabulary.names[column]
-        most, asked = (format_base(name, int(amounts[column])) for amounts in (largest, request))
         if name not in known:
             yield absent_text(state, name)
             continue
-        yield f"one asks {asked} {name}, and no node has more than {most}"
+        asked = amounts_text(state, {name: int(request[column])})
+        yield f"one asks {asked}, and no node has more than {figure(state, name, int(largest[column]))}"
 
 
 def _in_queues(state: ClusterState, job: Job, charge: Ints, fix: str) -> Iterator[Finding]:
@@ -86,10 +88,10 @@ def _in_queues(state: ClusterState, job: Job, charge: Ints, fix: str) -> Iterato
         counts = np.where(most < UNLIMITED, most // charge[columns], job.min_member)
         at = int(counts.argmin())
         if counts[at] < job.min_member:
-            name = state.vocabulary.names[int(columns[at])]
+            limit = amounts_text(state, {state.vocabulary.names[int(columns[at])]: int(most[at])})
             told = (
                 f"needs {counted(job.min_member, 'pod')} at once; queue {state.queues[row].name} holds "
-                f"{int(counts[at])} of them, its max is {format_base(name, int(most[at]))} {name}"
+                f"{int(counts[at])} of them, its max is {limit}"
             )
             yield Finding("error", f"PodGroup {job.key}", told, f"{fix}, or raise the queue's max")
             return
@@ -105,8 +107,8 @@ def _minimum(state: ClusterState, job: Job, fix: str) -> Iterator[Finding]:
     if len(over):
         name = state.vocabulary.names[int(over[0])]
         told = (
-            f"spec.minResources asks {format_base(name, int(asked[over[0]]))} {name}; all nodes together "
-            f"have {format_base(name, int(total[over[0]]))}"
+            f"spec.minResources asks {amounts_text(state, {name: int(asked[over[0]])})}; all nodes together "
+            f"have {figure(state, name, int(total[over[0]]))}"
         )
         yield Finding(
             "error", f"PodGroup {job.key}", told, fix.replace("spec.minMember", "spec.minResources")
