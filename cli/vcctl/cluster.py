@@ -155,7 +155,9 @@ class Cluster:
 
 def _listed(known: list[str]) -> str:
     if not known:
-        return "there are none"
+        return "there is none"
+    if len(known) == 1:
+        return f"there is {known[0]}"
     more = f" and {len(known) - 8} more" if len(known) > 8 else ""
     return f"there are {', '.join(sorted(known)[:8])}{more}"
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.e2e.objects import group
 from tests.vcctl.person import Person
 from tests.vcctl.test_answers import running
 from volcano_py.cli.vcctl.card_view import COLOURS, Look, bar, cells_of, picture
@@ -81,6 +82,10 @@ def test_nodes_without_cards_and_nodes_that_are_none(person: Person) -> None:
     assert person.says("card", "n1") == "n1 reports no cards.\n"
     assert person.data("cards", "n1") == {"node": "n1", "cards": []}
     assert "Node n9 does not exist\n  there are n0, n1" in person.refused("card", "n9")
+    person.cluster.create(group(person.space, "lone", 1))
+    refused = person.refused("explain", "podgroup", "none", "-n", person.space)
+    assert f"PodGroup none does not exist in namespace {person.space}" in refused
+    assert refused.endswith("there is lone\n")
 
 
 # -- drawn --------------------------------------------------------------------------------------

@@ -299,6 +299,16 @@ def of_queue(name: str, *documents: Document) -> Story:
     return queue_story(snapshot, ahead, found)
 
 
+def test_in_a_queue_a_pod_alone_says_its_own_reason_and_a_gang_that_of_all() -> None:
+    wants: dict[str, Any] = {"nodeSelector": {"disk": "ssd"}}
+    alone = [group("a", 1, "q", created=EARLY), pod("a-0", "a", **wants)]
+    gang = [group("g", 2, "q"), *(pod(f"g-{i}", "g", **wants) for i in range(2))]
+    told = [one["message"] for one in of_queue("q", node("n1"), queue("q"), *alone, *gang).reasons]
+    why = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+    assert told[0] == f"1. ml/a: {why}"
+    assert told[1].startswith("2. ml/g: 2/2 tasks in gang unschedulable")
+
+
 def test_what_a_queue_borrowed_and_lends_is_told() -> None:
     busy = [group("r", 1, "b", "Running"), pod("r-0", "r", "3", on="n1")]
     waiting = [group("w", 1, "a", phase="Pending"), pod("w-0", "w", "9")]

@@ -117,9 +117,9 @@ def _waiting(seen: Snapshot, ahead: Outlook, key: str, place: int) -> dict[str, 
 
 
 def _refusal(seen: Snapshot, ahead: Outlook, job: Job) -> Refusal | None:
-    """Why *job* waits: as a whole, else its first pod."""
+    """Why *job* waits: as a whole, else its first pod; of a pod alone its own reason says all."""
     whole = ahead.result.job_refusals.get(job.key)
-    if whole is not None or not job.pending:
+    if not job.pending or (whole is not None and len(job.tasks) > 1):
         return whole
     first = min(seen.engine.state.tasks.keys[task] for task in job.pending)
     return waiting_reason(seen.engine, ahead.result, first)

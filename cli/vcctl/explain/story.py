@@ -78,7 +78,8 @@ def tell(story: Story) -> None:
     _section("Why", [_why(one) for one in story.reasons])
     _section("What would have to change", story.changes)
     said = [one["message"] for one in story.reasons]
-    _section("Did you mean", [each for each in story.near_misses if not any(each in text for text in said)])
+    absent = [each for each in story.near_misses if not any(each in text for text in said)]
+    _section("What nobody has", absent)
     _section("In line", _line(story.line))
     _section("Estimated start", [story.estimate["text"]] if story.estimate else [])
     _limits(story.limits)
