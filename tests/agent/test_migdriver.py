@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.scripts import says
+from tests.shim.scripts import says
 from tests.shim.stub.state import Card, Driver, card_uuid
 
 A100, H100 = "NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3"

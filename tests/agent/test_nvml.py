@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.agent.scripts import says
+from tests.shim.scripts import says
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver, card_uuid
 

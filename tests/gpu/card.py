@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.shim.harness import BUILT
+from tests.shim.scripts import lines_of
 from volcano_py.shim.agent import region
 
 MIB = 1 << 20
-DEADLINE_S = 300
 PYTHON = os.environ.get("GPU_PYTHON", sys.executable)
 """The interpreter that has PyTorch; ours has not."""
 
@@ -83,16 +83,7 @@ class RealSlice:
         environment = self.environment(**changes)
         if not preload:
             del environment["LD_PRELOAD"]
-        done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
+        return lines_of(command, environment)
 
 
 def make_slice(folder: Path, card: RealCard, memory_mib: int, cores: int = 0) -> RealSlice:

@@ -6,14 +6,14 @@ lays them out. What is not held here is said in docs/shim.md.
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.shim.harness import DEADLINE_S, build_library, can_unshare
+from tests.shim.harness import build_library, can_unshare
+from tests.shim.scripts import lines_of
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card, Driver, card_uuid
 from volcano_py.shim.agent import region
@@ -43,16 +43,12 @@ class Container:
     def run(self, *command: str | Path, **environment: str) -> str:
         """What *command* prints in the container, as root."""
         found = self.driver.environment(self.folder)
-        done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", ENTER, "sh", str(self.folder), *map(str, command)],
-            env={"PATH": os.environ["PATH"], **found, **environment},
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
+        return "\n".join(
+            lines_of(
+                ["unshare", "--mount", "sh", "-c", ENTER, "sh", self.folder, *command],
+                {"PATH": os.environ["PATH"], **found, **environment},
+            )
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
 
 
 @pytest.fixture

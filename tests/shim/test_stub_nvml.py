@@ -5,29 +5,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.shim.harness import DEADLINE_S
+from tests.shim.scripts import says
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card, Container, Driver, MigInstance, card_uuid
 
-DEADLINE_S = 60
-
-
-def run_python(driver: Driver, script: str, container: str = "") -> str:
-    """What *script* prints in a process that has pynvml and *driver*'s cards."""
-    environment = {**os.environ, **driver.environment(build.build(), container)}
-    command = [sys.executable, "-c", f"import pynvml as n\nn.nvmlInit()\n{script}"]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+BEGIN = "import pynvml as n\nn.nvmlInit()\n"
 
 
 def test_an_agent_lists_the_cards(tmp_path: Path) -> None:
     cards = [Card(memory_mib=1024, name="Card One"), Card(memory_mib=2048, minor=7, numa=1, links=(4, 0))]
     with Driver.create(tmp_path / "state", cards) as driver:
-        told = run_python(
+        told = says(
             driver,
-            "for i in range(n.nvmlDeviceGetCount()):\n"
+            BEGIN + "for i in range(n.nvmlDeviceGetCount()):\n"
             "    h = n.nvmlDeviceGetHandleByIndex(i)\n"
             "    print(n.nvmlDeviceGetUUID(h), n.nvmlDeviceGetName(h), n.nvmlDeviceGetMinorNumber(h),\n"
             "          n.nvmlDeviceGetMemoryInfo(h).total, n.nvmlDeviceGetNumaNodeId(h),\n"
@@ -38,7 +29,7 @@ def test_an_agent_lists_the_cards(tmp_path: Path) -> None:
             "print(n.nvmlDeviceGetNvLinkRemotePciInfo(two, 3).bus, n.nvmlDeviceGetNvLinkState(two, 4),\n"
             "      n.nvmlDeviceGetTopologyCommonAncestor(one, two), n.nvmlDeviceGetP2PStatus(one, two, 0))",
         )
-    assert told.splitlines() == [
+    assert told == [
         f"{card_uuid(0)} Card One 0 {1024 * MIB} 0 00000000:10:00.0 [0, 0]",
         f"{card_uuid(1)} NVIDIA A100-SXM4-80GB 7 {2048 * MIB} 1 00000000:11:00.0 [0, 0]",
         "550.54.14 12040",
@@ -49,15 +40,15 @@ def test_an_agent_lists_the_cards(tmp_path: Path) -> None:
 def test_mig_instances_are_devices_of_their_own(tmp_path: Path) -> None:
     card = Card(mig_mode=1, migs=(MigInstance("MIG-a", 9728), MigInstance("MIG-b", 19968, gpu_instance=2)))
     with Driver.create(tmp_path / "state", [card]) as driver:
-        told = run_python(
+        told = says(
             driver,
-            "h = n.nvmlDeviceGetHandleByIndex(0)\n"
+            BEGIN + "h = n.nvmlDeviceGetHandleByIndex(0)\n"
             "for i in range(2):\n"
             "    m = n.nvmlDeviceGetMigDeviceHandleByIndex(h, i)\n"
             "    print(n.nvmlDeviceGetUUID(m), n.nvmlDeviceGetMemoryInfo(m).total >> 20,\n"
             "          n.nvmlDeviceGetGpuInstanceId(m))\n",
         )
-    assert told.splitlines() == ["MIG-a 9728 1", "MIG-b 19968 2"]
+    assert told == ["MIG-a 9728 1", "MIG-b 19968 2"]
 
 
 def test_events_reach_who_registered_for_the_card(tmp_path: Path) -> None:
@@ -73,7 +64,7 @@ def test_events_reach_who_registered_for_the_card(tmp_path: Path) -> None:
         "except n.NVMLError as error:\n    print(error.value == n.NVML_ERROR_TIMEOUT)\n"
     )
     with Driver.create(tmp_path / "state", [Card(), Card()]) as driver:
-        command = [sys.executable, "-c", f"import pynvml as n\nn.nvmlInit()\n{script}"]
+        command = [sys.executable, "-c", BEGIN + script]
         environment = {**os.environ, **driver.environment(build.build())}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as waiter:
             assert waiter.stdout is not None
@@ -87,23 +78,23 @@ def test_events_reach_who_registered_for_the_card(tmp_path: Path) -> None:
 def test_a_lost_card_is_an_error_of_that_card_alone(tmp_path: Path) -> None:
     with Driver.create(tmp_path / "state", [Card(), Card()]) as driver:
         driver.lose(0)
-        told = run_python(
+        told = says(
             driver,
-            "try:\n    n.nvmlDeviceGetHandleByIndex(0)\n"
+            BEGIN + "try:\n    n.nvmlDeviceGetHandleByIndex(0)\n"
             "except n.NVMLError as error:\n    print(error.value == n.NVML_ERROR_GPU_IS_LOST)\n"
             "print(n.nvmlDeviceGetMemoryInfo(n.nvmlDeviceGetHandleByIndex(1)).used)",
         )
-    assert told.splitlines() == ["True", "0"]
+    assert told == ["True", "0"]
 
 
 def test_faults_answer_the_calls_they_name(tmp_path: Path) -> None:
     with Driver.create(tmp_path / "state", containers=[Container("a")]) as driver:
         fault = driver.fail("nvmlDeviceGetCount_v2", 999, first=2, times=1)
-        told = run_python(
+        told = says(
             driver,
-            "for i in range(3):\n"
+            BEGIN + "for i in range(3):\n"
             "    try:\n        print(n.nvmlDeviceGetCount())\n"
             "    except n.NVMLError as error:\n        print('error', error.value)\n",
         )
-        assert told.splitlines() == ["1", "error 999", "1"]
+        assert told == ["1", "error 999", "1"]
         assert fault.calls == 3

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.agent.cgroup.hosts import WAIT_S
-from tests.agent.scripts import says
 from tests.shim.harness import Probe
+from tests.shim.scripts import says
 from tests.shim.stub import build
 from tests.shim.stub.state import MIB, Card, Driver, MigInstance, card_uuid
 
