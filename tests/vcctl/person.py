@@ -16,7 +16,7 @@ from tests.e2e.cluster import Cluster
 from volcano_py.cli.vcctl.main import app
 
 PROGRAM: Final = str(Path(sys.executable).with_name("vcctl-py"))
-LONGEST_S: Final = 60.0
+LONGEST_S: Final = 240.0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.vcctl.person import LONGEST_S
 from volcano_py.cli.vcctl.main import COMMANDS, app
 
 HEAVY = ("numpy", "pydantic", "aiohttp", "kubernetes", "msgspec", "volcano_py.scheduler.engine")
@@ -81,7 +82,7 @@ def test_completion_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_WORDS", "vcctl-py que")
     monkeypatch.setenv("COMP_CWORD", "1")
     program = str(Path(sys.executable).with_name("vcctl-py"))
-    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=LONGEST_S, check=False)
     assert done.stdout.split() == ["queue"]
 
 
@@ -129,7 +130,7 @@ def test_wrong_usage_is_status_two(words: list[str], told: str) -> None:
 )
 def test_kubectl_completes_the_plugin(words: list[str], offered: list[str]) -> None:
     program = str(Path(sys.executable).with_name("kubectl_complete-volcano_py"))
-    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([program, *words], capture_output=True, text=True, timeout=LONGEST_S, check=True)
     assert done.stdout.split() == [*offered, ":4"]
 
 
@@ -146,5 +147,5 @@ SHORT = {
 @pytest.mark.parametrize("name", SHORT)
 def test_the_short_programs_are_verbs(name: str) -> None:
     program = str(Path(sys.executable).with_name(name))
-    done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=LONGEST_S, check=True)
     assert f"{SHORT[name]} [OPTIONS]" in done.stdout

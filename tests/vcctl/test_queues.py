@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from tests.e2e import objects, programs
-from tests.vcctl.person import PROGRAM, Person
+from tests.vcctl.person import LONGEST_S, PROGRAM, Person
 from volcano_py.cli.vcctl.cluster import Cluster, run
 from volcano_py.cli.vcctl.flags import Flags
 
@@ -104,8 +104,8 @@ def test_orders_to_queues_are_commands_for_the_controller(person: Person) -> Non
 def test_a_controller_carries_orders_out(person: Person) -> None:
     person.says("queue", "create", "q")
     person.cluster.controller("--no-leader-elect", "--listen-address", "127.0.0.1:0")
-    assert "queue q is Clos" in person.says("queue", "operate", "q", "-a", "close", "--wait", "30")
-    assert "queue q is Open" in person.says("queue", "operate", "q", "-a", "open", "--wait", "30")
+    assert "queue q is Clos" in person.says("queue", "operate", "q", "-a", "close", "--wait", "120")
+    assert "queue q is Open" in person.says("queue", "operate", "q", "-a", "open", "--wait", "120")
 
 
 def test_waiting_without_a_controller_ends_with_a_hint(person: Person) -> None:
@@ -182,7 +182,7 @@ def test_flags_say_which_server(person: Person, tmp_path: Path) -> None:
 def offers(person: Person, names: list[str]) -> bool:
     """Whether the shell is given *names* for what the environment says was typed."""
     found = subprocess.run(
-        [PROGRAM], env=person.environment(), capture_output=True, text=True, timeout=60, check=False
+        [PROGRAM], env=person.environment(), capture_output=True, text=True, timeout=LONGEST_S, check=False
     )
     return found.stdout.split() == names
 
@@ -202,12 +202,12 @@ def test_the_shell_completes_names_of_objects(person: Person, monkeypatch: pytes
         # Asked again where the server took longer than whoever has pressed a key waits.
         person.cluster.until(partial(offers, person, offered), what=typed)
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
-    assert subprocess.run([PROGRAM], capture_output=True, timeout=60, check=False).stderr == b""
+    assert subprocess.run([PROGRAM], capture_output=True, timeout=LONGEST_S, check=False).stderr == b""
 
 
 def test_kubectl_finds_the_plugin(person: Person) -> None:
     path = f"{Path(PROGRAM).parent}{os.pathsep}{os.environ['PATH']}"
     words = [str(programs.need("kubectl")), "volcano-py", "queue", "get", "default", "-o", "name"]
     env = {**person.environment(), "PATH": path}
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=LONGEST_S, check=True)
     assert done.stdout == "queue.scheduling.volcano.sh/default\n"

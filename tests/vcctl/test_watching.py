@@ -18,7 +18,7 @@ def test_who_may_not_watch_is_told_so(tmp_path: Path) -> None:
     server = PodServer(choose=lambda method, path: Fault(status=403))
 
     async def live() -> None:
-        async with server.api(tmp_path) as api, asyncio.timeout(20):
+        async with server.api(tmp_path) as api, asyncio.timeout(120):
             async for _ in changes(Cluster(api, Flags(namespace="ns")), ("Pod",)):
                 pass
 
