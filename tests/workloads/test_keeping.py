@@ -25,8 +25,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     server.start()
     live = Live(server.kubeconfig)
     live.background(play(live.api, 1))
-    live.background(keep_workloads(live.api, quarantine_s=0.2))
     live.until(lambda: live.list("Node", labelSelector=SELECTOR), what="a node")
+    live.background(keep_workloads(live.api, quarantine_s=0.2))
     yield live
     live.close()
     server.stop()
@@ -127,8 +127,9 @@ def test_an_owner_that_cannot_be_read_is_told_and_stops_nobody(live: Live) -> No
     for document in (broken, fine):
         live.call(_put(owners, document))
     live.until(lambda: names(live, beside="yes"), what="the other one's pod")
-    events = live.list("Event", fieldSelector="involvedObject.name=broken").values()
-    assert ["it can't be read" in event["message"] for event in events] == [True]
+    selector = "involvedObject.name=broken"
+    (event,) = live.until(lambda: live.list("Event", fieldSelector=selector), what="an event").values()
+    assert "it can't be read" in event["message"]
 
 
 async def _put(owners: Owners, document: dict[str, Any]) -> None:
