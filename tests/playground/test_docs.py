@@ -56,6 +56,7 @@ def running_and_pending(said: str) -> tuple[int, int]:
 
 
 PROMISED: dict[str, Callable[[str], bool]] = {
+    "kubectl describe node node-0": lambda said: "HolderIdentity:  node-0" in said,
     "kubectl logs -n research -l job-name=train": lambda said: said.count("training") == 3,
     "kubectl logs hello": lambda said: said == "hello\n",
     "kubectl get pods -n research -l job-name=sweep": lambda said: running_and_pending(said) == (4, 2),

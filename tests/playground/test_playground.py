@@ -21,7 +21,17 @@ POD = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "a", "namespace": "default"},
-    "spec": {"schedulerName": "volcano-py", "containers": [{"name": "main", "image": "busybox"}]},
+    "spec": {
+        "schedulerName": "volcano-py",
+        "containers": [{"name": "main", "image": "busybox"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    },
+}
+CLAIM = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "data", "namespace": "default"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 
 
@@ -43,7 +53,7 @@ def test_parts_come_back_the_cluster_is_kept_and_nothing_is_left(
     live: tuple[subprocess.Popen[bytes], Path, Live], tmp_path: Path
 ) -> None:
     process, data, client = live
-    client.create(POD)
+    client.create(CLAIM, POD)
     client.until(lambda: phase(client, "default/a") == "Running", what="the pod runs")
     assert stat.S_IMODE((data / "kubeconfig").stat().st_mode) == 0o600
 
@@ -60,6 +70,10 @@ def test_parts_come_back_the_cluster_is_kept_and_nothing_is_left(
     with running([*SMALL, "--data", str(data)], tmp_path / "log2"):
         again = Live(data / "kubeconfig")
         assert {phase(again, f"default/{name}") for name in "ab"} == {"Running"}
+        (volume,) = again.list("PersistentVolume").values()
+        assert volume["status"]["phase"] == "Bound"
+        again.delete("PersistentVolumeClaim", "default/data")
+        again.until_gone("PersistentVolume", volume["metadata"]["name"], within_s=WAIT_S)
         again.close()
 
 
