@@ -23,7 +23,6 @@ from volcano_py.shim.agent.region_layout import (
     BY_AGENT,
     BYTES_MASK,
     DEVICES,
-    LOCK_LIMITS,
     MAGIC,
     SLOTS,
     UUID_BYTES,
@@ -184,34 +183,6 @@ def note_host_pid(path: str | Path, process: ProcessUse, host_pid: int) -> None:
         slot = _load(fd).slots[process.slot]
         if (slot.pid, slot.start) == (process.pid, process.start_ticks):
             os.pwrite(fd, struct.pack("<I", host_pid), offset + offset_of(SlotLayout, "host_pid"))
-
-
-def relimit(
-    path: str | Path,
-    devices: Sequence[DeviceLimit],
-    *,
-    priority: int | None = None,
-    policy: CorePolicy | None = None,
-) -> None:
-    """Change the limits while processes run: they see the old set or the new one, never a mixture.
-
-    Raises:
-        RegionError: the file is no region, or it holds another number of cards.
-        ValueError: limits out of range.
-    """
-    with _opened(path, os.O_RDWR) as fd:
-        _lock_limits(fd)
-        layout = _load(fd)
-        if len(devices) != layout.header.device_count:
-            raise RegionError(f"holds {layout.header.device_count} cards, not {len(devices)}")
-        old = layout.limits[layout.control.active]
-        chosen = old.priority if priority is None else priority
-        fresh = _limits(devices, chosen, CorePolicy(old.policy) if policy is None else policy)
-        fresh.generation = (old.generation + 1) & 0xFFFFFFFF
-        fresh.crc = _crc(fresh, offset_of(LimitsLayout, "generation"))
-        other = 1 - layout.control.active
-        os.pwrite(fd, bytes(fresh), offset_of(RegionLayout, "limits") + other * sizeof(LimitsLayout))
-        os.pwrite(fd, struct.pack("<I", other), offset_of(RegionLayout, "control"))
 
 
 def _image(devices: Sequence[DeviceLimit], priority: int, policy: CorePolicy) -> bytes:
@@ -378,14 +349,6 @@ def _is_locked(fd: int, byte: int) -> bool:
     asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
     answer = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, asked))
     return bool(answer[0] != fcntl.F_UNLCK)
-
-
-def _lock_limits(fd: int) -> None:
-    """Keep out another agent that changes limits; one that never lets go is told, not waited for."""
-    try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, LOCK_LIMITS, 1, 0))
-    except BlockingIOError as error:
-        raise RegionError("somebody else is changing the limits") from error
 
 
 def _patch(path: str | Path, offset: int, word: bytes) -> None:

@@ -26,7 +26,6 @@
 #define REGION_FAULT_PATH "/usr/local/vgpu/region-fault" /* the agent's word, read-only to containers */
 
 /* Bytes of the file that are locked though no slot belongs to them. */
-#define REGION_LOCK_LIMITS 1024 /* who changes the limits */
 #define REGION_LOCK_START 1025  /* who measures what a new context costs */
 
 enum region_flags {

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.shim.harness import OUT_OF_MEMORY, Probe, Slice, agree, one_slice
+from tests.shim.relimits import relimit
 from tests.shim.stub.state import MIB, Card, card_uuid
 from volcano_py.shim.agent import region
 
@@ -46,7 +47,7 @@ def test_a_limit_above_the_card_is_the_card(library: Path, tmp_path: Path, limit
 def test_a_slice_made_smaller_than_what_it_holds_has_nothing_free(library: Path, tmp_path: Path) -> None:
     with one_slice(tmp_path, (512,), cards=[Card(context_mib=300)]) as slice_, slice_.probe() as probe:
         probe.start()
-        region.relimit(slice_.region, [region.DeviceLimit(card_uuid(0), 256 * MIB)])
+        relimit(slice_.region, [region.DeviceLimit(card_uuid(0), 256 * MIB)])
         assert probe.take("a", 100) == OUT_OF_MEMORY
         assert probe.ask("info 0") == ["0", "0", str(256 * MIB), "0", str(256 * MIB)]
         lines = slice_.python(SURFACES).splitlines()
@@ -127,7 +128,7 @@ def test_limits_change_while_a_program_runs(pod: Slice, probe: Probe) -> None:
     assert probe.take("a", 1000) == 0
     for limit_mib, code in ((500, OUT_OF_MEMORY), (2048, 0)):
         pod.driver.container("pod").limit_bytes[0] = 2048 * MIB
-        region.relimit(pod.region, [region.DeviceLimit(card_uuid(0), limit_mib * MIB)])
+        relimit(pod.region, [region.DeviceLimit(card_uuid(0), limit_mib * MIB)])
         free = max(limit_mib - 1000, 0)
         assert probe.ask("info 0")[1:3] == [str(free * MIB), str(limit_mib * MIB)]
         assert probe.take("b", 100) == code
