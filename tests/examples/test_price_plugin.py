@@ -44,7 +44,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in PACKAGE.iterdir():
         if file.is_file():
             (source / file.name).write_bytes(file.read_bytes())
-    subprocess.run([*pip, "--target", str(target), str(source)], check=True, timeout=120)
+    subprocess.run([*pip, "--target", str(target), str(source)], check=True, timeout=300)
     return target
 
 
@@ -54,7 +54,7 @@ def plan(folder: Path, config: str, site: Path | None) -> subprocess.CompletedPr
     command = [str(ROOT / ".venv/bin/volcano-py"), "plan", "-f", str(folder / "cluster.yaml"), "-o", "json"]
     environment = {**os.environ, **({"PYTHONPATH": str(site)} if site else {})}
     command += ["--config", str(folder / "config.yaml")]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
 
 
 def node_of(done: subprocess.CompletedProcess[str]) -> str:

@@ -13,7 +13,7 @@ PROGRAM = Path(__file__).parents[2] / ".venv" / "bin" / "volcano-py"
 
 def refusal(kubeconfig: Path) -> str:
     command = [str(PROGRAM), "kubelets", "--nodes", "2", "--kubeconfig", str(kubeconfig)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1
     return done.stderr
 

@@ -22,7 +22,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         copytree(ROOT / room, source / room, ignore=ignore_patterns("__pycache__"))
     (source / "tests").mkdir()
     (source / "tests" / "__init__.py").touch()
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--wheel-dir", str(target), str(source)], check=True)
     return zipfile.ZipFile(next(target.glob("*.whl")))
 
