@@ -10,6 +10,7 @@ import pytest
 
 from tests.clusters import Document, group, node, pod, queue
 from tests.run.lives import change_of, deletion_of
+from tests.run.test_journal import wait_for_beginning
 from volcano_py.scheduler.cluster.feed import Change
 from volcano_py.scheduler.cluster.orders import BindDone, BindOrder, EvictDone, EvictOrder, Outcome
 from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
@@ -41,9 +42,9 @@ class Days:
     """
 
     def __init__(self, folder: Path) -> None:
-        carrier, journal = Carrier(EvictionStyle(), "me"), Journal(folder, 1 << 20)
+        carrier, self._journal = Carrier(EvictionStyle(), "me"), Journal(folder, 1 << 20)
         self._worker = Worker(
-            read_config(CONFIG), ("volcano-py",), carrier, Triggers(1.0), Metrics(), journal
+            read_config(CONFIG), ("volcano-py",), carrier, Triggers(1.0), Metrics(), self._journal
         )
         self._now = 1_767_225_600.0
         self._pods: dict[str, Document] = {}
@@ -51,6 +52,14 @@ class Days:
         self._turn(
             *(change_of(node(f"n{i}", cpu="4")) for i in range(5)), change_of(HIGH), change_of(queue("q"))
         )
+
+    def rest(self) -> None:
+        """Nothing goes on any more beside what calls this."""
+        wait_for_beginning(self._journal)
+
+    def end(self) -> None:
+        """The scheduler stops."""
+        self._worker.close()
 
     def round(self, number: int) -> None:
         """Gangs of a size of their own come, one too large, and one that takes room from others; all end."""
@@ -111,6 +120,7 @@ def kept_after(days: Days, rounds: range) -> int:
     """Bytes in use after *rounds*."""
     for number in rounds:
         days.round(number)
+    days.rest()
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 
@@ -124,6 +134,7 @@ def grown(folder: Path, rounds: int) -> tuple[int, Days]:
         return kept_after(days, range(rounds, 2 * rounds)) - before, days
     finally:
         tracemalloc.stop()
+        days.end()
 
 
 def test_what_has_ended_is_forgotten(tmp_path: Path) -> None:

@@ -220,7 +220,8 @@ def test_the_folder_stays_within_its_bound(tmp_path: Path) -> None:
 def wait_for_beginning(journal: Journal) -> None:
     """The thread that writes what was known is done."""
     until = time.monotonic() + 60
-    while journal.is_beginning and time.monotonic() < until:
+    while journal.is_beginning:
+        assert time.monotonic() < until
         time.sleep(0.001)
 
 
