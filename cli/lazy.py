@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import cleandoc
@@ -12,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command as as_command
 
 LONGEST_IN_TABLE: Final = 20
-"""Characters of an option's name for which a table of 80 has room."""
+"""Characters of options' names for which a table of 80 has room."""
 
 
 class NearMissGroup(TyperGroup):
@@ -43,10 +44,14 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Usage, what it does, options."""
-        names = [name for option in self.params for name in (*option.opts, *option.secondary_opts)]
-        if max(map(len, names), default=0) > LONGEST_IN_TABLE:
+        if sum(self._columns()) > LONGEST_IN_TABLE:
             self.rich_markup_mode = None
         super().format_help(ctx, formatter)
+
+    def _columns(self) -> Iterator[int]:
+        """Widths of the columns of names: what is switched off has one of its own."""
+        for names in ([each.opts for each in self.params], [each.secondary_opts for each in self.params]):
+            yield max((len(name) for some in names for name in some), default=0)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """What it does, line by line as it is written."""
