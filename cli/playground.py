@@ -44,8 +44,8 @@ def playground(
 ) -> None:
     """Run an API server, pretend nodes, the controllers and the scheduler on this machine.
 
-    No Docker, no cluster: any Kubernetes client works with it. It listens on 127.0.0.1 only and
-    asks for the token that stands in its kubeconfig.
+    No Docker, no cluster: any Kubernetes client works with it.
+    It listens on 127.0.0.1 only, and asks for the token in its kubeconfig.
 
     Example: [bold]volcano-py playground --nodes 4 --gpus 8 --data build/playground[/bold]
     """

@@ -33,8 +33,8 @@ def card(
 ) -> None:
     """Draw the cards of a node: memory and cores of each, who holds which part, and what is free.
 
-    Parts are what was handed out; what is really in use a Prometheus may tell. Colours become letters where
-    the output is no terminal.
+    Parts are what was handed out; what is really in use a Prometheus may tell.
+    Where the output is no terminal, letters stand for colours.
 
     vcctl-py card n0
 
