@@ -18,8 +18,18 @@ from volcano_py.client.api import RESOURCES, Api, ApiError, Unreachable
 from volcano_py.scheduler.cluster import reflector
 from volcano_py.scheduler.model.storage import SELECTED_NODE
 from volcano_py.simulator.following import Followed, follow, run_listed
-from volcano_py.simulator.volumes.known import KINDS, VOLUME, Document, Key, Known
-from volcano_py.simulator.volumes.plan import Change, Provision, Remove, Step, next_step, on_node
+from volcano_py.simulator.telling import event_about
+from volcano_py.simulator.volumes.known import CLAIM, KINDS, VOLUME, Document, Key, Known
+from volcano_py.simulator.volumes.plan import (
+    Change,
+    Provision,
+    Remove,
+    Step,
+    Told,
+    next_step,
+    on_node,
+    why_waiting,
+)
 
 _decode: Final = msgspec.json.Decoder(dict).decode
 _RETRY_S: Final = (1.0, 5.0)
@@ -48,6 +58,7 @@ class Volumes:
         self._api = api
         self._known = Known()
         self._waiting: dict[Key, None] = {}
+        self._told: dict[str, Told] = {}
         self._changed = asyncio.Event()
 
     def put(self, kind: str, document: Document) -> None:
@@ -58,6 +69,8 @@ class Volumes:
 
     def drop(self, kind: str, key: str) -> None:
         """The object is gone."""
+        if kind == CLAIM and (claim := self._known.claims.get(key)):
+            self._told.pop(claim["metadata"]["uid"], None)
         self._look_at(self._known.drop(kind, key))
 
     async def run(self) -> None:
@@ -76,9 +89,10 @@ class Volumes:
 
     async def _try(self, key: Key) -> None:
         step = next_step(self._known, key)
-        if step is None:
-            return
         try:
+            if step is None:
+                await self._tell(key)
+                return
             if isinstance(step, Change) and step.ask is not None:
                 await self._read(step.ask)
                 if next_step(self._known, key) != step:
@@ -103,6 +117,24 @@ class Volumes:
             case Remove(volume):
                 path = RESOURCES[VOLUME].path(None, volume["metadata"]["name"])
                 await self._api.delete(path, {"preconditions": {"uid": volume["metadata"]["uid"]}})
+
+    async def _tell(self, key: Key) -> None:
+        """Say on a claim why it waits, once; who starts anew finds it said."""
+        claim = self._known.claims.get(key[1]) if key[0] == CLAIM else None
+        told = why_waiting(self._known, claim) if claim is not None else None
+        if claim is None or told is None or self._told.get(uid := claim["metadata"]["uid"]) == told:
+            return
+        event = event_about(claim, *told, by="volcano-py-volumes")
+        event["metadata"] = {
+            "name": f"{uid}.{told.reason.lower()}",
+            "namespace": claim["metadata"]["namespace"],
+        }
+        try:
+            await self._api.post(RESOURCES["Event"].path(claim["metadata"]["namespace"]), event)
+        except ApiError as error:
+            if not error.is_exists:
+                raise
+        self._told[uid] = told
 
     async def _provision(self, step: Provision) -> None:
         """Make the volume. Where its node is gone the wish is taken back, and the scheduler chooses anew."""

@@ -11,9 +11,10 @@ Kubernetes' volume controller and external provisioners write them (1.36).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from volcano_py.scheduler.model.storage import BIND_COMPLETED, DEFAULT_CLASS, SELECTED_NODE
+from volcano_py.simulator.telling import NORMAL, WARNING
 from volcano_py.simulator.volumes.known import CLAIM, VOLUME, Document, Key, Known, key_of, owner_of
 
 PROVISIONER: Final = "volcano-py.io/pretend"
@@ -58,6 +59,14 @@ class Remove:
 Step = Change | Provision | Remove
 
 
+class Told(NamedTuple):
+    """Why a claim waits: type, reason and message of an event. Reasons are Kubernetes'."""
+
+    kind: str
+    reason: str
+    message: str
+
+
 def next_step(known: Known, key: Key) -> Step | None:
     """What is to be done about a claim or a volume; None: nothing, until something changes."""
     kind, name = key
@@ -65,6 +74,30 @@ def next_step(known: Known, key: Key) -> Step | None:
     if document is None:
         return None
     return _claim_step(known, document) if kind == CLAIM else _volume_step(known, document)
+
+
+def why_waiting(known: Known, claim: Document) -> Told | None:
+    """Why there is nothing to do for *claim*, which has no volume; None: it has one, or named one."""
+    spec = claim["spec"]
+    if spec.get("volumeName") or "deletionTimestamp" in claim["metadata"]:
+        return None
+    name = spec.get("storageClassName") or ""
+    kind = known.classes.get(name)
+    if kind is None:
+        lacks = f'there is no storage class "{name}"' if name else "it names no storage class"
+        return Told(
+            WARNING, "ProvisioningFailed" if name else "FailedBinding", f"no free volume suits, and {lacks}"
+        )
+    if _waits_for_pod(kind) and not _notes(claim).get(SELECTED_NODE):
+        return Told(
+            NORMAL, "WaitForFirstConsumer", "its volume comes when a pod that uses it is given a node"
+        )
+    if kind["provisioner"] != PROVISIONER:
+        served = f"here only those of {PROVISIONER} are made"
+        return Told(
+            NORMAL, "ExternalProvisioning", f"waits for a volume from {kind['provisioner']}; {served}"
+        )
+    return Told(WARNING, "ProvisioningFailed", "a volume that has to match labels can't be made")
 
 
 def playground_class(name: str) -> Document:

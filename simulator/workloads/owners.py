@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from volcano_py.client.api import RESOURCES, Api, ApiError, Resource, Unreachable
 from volcano_py.scheduler.model.kube.times import format_time
+from volcano_py.simulator.telling import WARNING, event_about
 from volcano_py.simulator.workloads.plan import (
     Document,
     Plan,
@@ -124,9 +125,8 @@ class Owners:
         if document is None or self._said.get(owner[1]) == why:
             return
         try:
-            await self._api.post(
-                RESOURCES["Event"].path(document["metadata"]["namespace"]), _event(document, why)
-            )
+            event = event_about(document, WARNING, "FailedCreate", why, by="volcano-py-workloads")
+            await self._api.post(RESOURCES["Event"].path(document["metadata"]["namespace"]), event)
         except (ApiError, Unreachable):
             return
         self._said[owner[1]] = why
@@ -179,24 +179,6 @@ def _owner_of(document: Document) -> tuple[str, str] | None:
         if owner.get("controller") and kind in OWNERS and OWNERS[kind][0].api_version == owner["apiVersion"]:
             return kind, str(owner["uid"])
     return None
-
-
-def _event(about: Document, why: str) -> Document:
-    meta, now = about["metadata"], format_time(time.time())
-    names = {"apiVersion": about["apiVersion"], "kind": about["kind"]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"generateName": f"{meta['name']}-", "namespace": meta["namespace"]},
-        "involvedObject": {**names, **{key: meta[key] for key in ("name", "namespace", "uid")}},
-        "type": "Warning",
-        "reason": "FailedCreate",
-        "message": why,
-        "source": {"component": "volcano-py-workloads"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-    }
 
 
 def _version(document: Document) -> int:

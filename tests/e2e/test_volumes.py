@@ -157,6 +157,9 @@ def test_volumes_that_are_there_are_bound_and_the_claims_of_others_left_alone(st
     assert until_bound(cluster, "any")["spec"]["volumeName"] == "free"
     foreign = cluster.get(CLAIM, f"{cluster.space}/foreign") or {}
     assert foreign["status"]["phase"] == "Pending"
+    (event,) = cluster.until(lambda: cluster.events("ExternalProvisioning"), what="a word on the claim")
+    assert event["involvedObject"]["name"] == "foreign"
+    assert "waits for a volume from ebs.csi.aws.com" in event["message"]
     assert "volume.kubernetes.io/storage-provisioner" not in foreign["metadata"].get("annotations", {})
     remove(cluster, CLAIM, f"{cluster.space}/any")
     until_phase(cluster, VOLUME, "free", "Released")

@@ -20,6 +20,7 @@ from volcano_py.simulator.volumes.plan import (
     next_step,
     on_node,
     playground_class,
+    why_waiting,
 )
 
 SELECTED = "volume.kubernetes.io/selected-node"
@@ -157,20 +158,32 @@ def test_a_claim_whose_pod_has_a_node_gets_a_volume_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    ("one", "told"),
     [
-        claim(storageClassName="ours"),
-        claim(storageClassName="theirs", notes={SELECTED: "n1"}),
-        claim(storageClassName="missing", notes={SELECTED: "n1"}),
-        claim(storageClassName=""),
-        waiting(selector={"matchLabels": {"a": "b"}}),
-        waiting(volumeName="not-there"),
+        (claim(storageClassName="ours"), "WaitForFirstConsumer: its volume comes when a pod"),
+        (
+            claim(storageClassName="theirs", notes={SELECTED: "n1"}),
+            "ExternalProvisioning: waits for a volume from",
+        ),
+        (
+            claim(storageClassName="missing"),
+            'ProvisioningFailed: no free volume suits, and there is no storage class "m',
+        ),
+        (claim(storageClassName=""), "FailedBinding: no free volume suits, and it names no storage class"),
+        (
+            waiting(selector={"matchLabels": {"a": "b"}}),
+            "ProvisioningFailed: a volume that has to match labels",
+        ),
+        (waiting(volumeName="not-there"), ""),
     ],
     ids=["no node yet", "another provisioner", "no such class", "no class", "labels", "no such volume"],
 )
-def test_who_gets_no_volume(one: Document) -> None:
+def test_who_gets_no_volume_is_told_why(one: Document, told: str) -> None:
     cluster = Cluster(OURS, storage_class("theirs", provisioner="ebs.csi.aws.com"), one)
     assert cluster.settle().steps == []
+    why = why_waiting(cluster.known(), one)
+    assert (f"{why.reason}: {why.message}" if why else "").startswith(told)
+    assert bool(why) == bool(told)
 
 
 def test_a_volume_for_a_claim_that_waits_for_its_pod_is_the_schedulers_to_choose() -> None:
