@@ -41,11 +41,16 @@ class Rounds:
         while sum(self.gangs.values()) > NODES * NODE_CPU * 0.8:
             self._remove(self.dice.choice(sorted(self.gangs)))
 
+    def begin(self) -> None:
+        """Something happens, and the scheduler, which may take long to start, is at work."""
+        self.happen()
+        self.cluster.until(self.cluster.bound, what="the first bind")
+
     def check(self) -> None:
         """What holds at any moment, even with the scheduler dead in the middle of a gang."""
         self.cluster.assert_never_too_much()
 
-    def settle(self, within_s: float = 60.0) -> None:
+    def settle(self, within_s: float = 180.0) -> None:
         """Wait until nothing changes any more; then every gang is whole or not there at all."""
         until, before, quiet = time.monotonic() + within_s, "", 0
         while quiet < 6:
