@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+_Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
 
 class FlakyProxy:
     """Passes bytes on; TLS stays between the ends, so a cut comes at any byte of a watch or an answer.
@@ -30,6 +32,7 @@ class FlakyProxy:
         self.cuts = 0
         self.is_down = False
         self._open: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
 
     def go_down(self) -> None:
         """Reset all connections, and take on none until ``is_down`` is taken back."""
@@ -39,35 +42,49 @@ class FlakyProxy:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
-        """The port it listens on."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        """The port it listens on; at the end no connection is left."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         async with server:
-            yield server.sockets[0].getsockname()[1]
+            try:
+                yield server.sockets[0].getsockname()[1]
+            finally:
+                for task in self._serving:
+                    task.cancel()
+                await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
         try:
             up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._port)
+            try:
+                if not self.is_down:
+                    await self._pass_on((reader, writer), (up_reader, up_writer))
+            finally:
+                up_writer.transport.abort()
         except OSError:  # the server is down
-            writer.close()
             return
-        if self.is_down:
-            for each in (writer, up_writer):
-                each.transport.abort()
-            return
-        self._open.add(writer)
+        finally:
+            self._open.discard(writer)
+            writer.transport.abort()
+
+    async def _pass_on(self, near: _Ends, far: _Ends) -> None:
+        """Pass on what comes at both ends, until one of them ends or there is a cut."""
         left = self._dice.randint(1, self.cut_after) if self.cut_after else 2**62
         pumps = [
-            asyncio.create_task(self._pump(reader, up_writer, 2**62, 0.0)),
-            asyncio.create_task(self._pump(up_reader, writer, left, self.late_s)),
+            asyncio.create_task(self._pump(near[0], far[1], 2**62, 0.0)),
+            asyncio.create_task(self._pump(far[0], near[1], left, self.late_s)),
         ]
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._open.discard(writer)
             for pump in pumps:
                 pump.cancel()
-            for each in (writer, up_writer):
-                each.transport.abort()
+            await asyncio.gather(*pumps, return_exceptions=True)
 
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: int, late_s: float
