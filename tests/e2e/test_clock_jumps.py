@@ -23,7 +23,7 @@ from volcano_py.scheduler.model.kube.times import parse_time
 HOUR_S, DAY_S = 3600, 86400
 LEASES: Final = ("volcano-system/volcano-py", "volcano-system/volcano-py-controller")
 GANGS, MEMBERS = 6, 4
-WITHIN_S: Final = 90.0
+WITHIN_S: Final = 180.0
 TICKS_S: Final = float(os.sysconf("SC_CLK_TCK"))
 
 
@@ -130,7 +130,8 @@ def test_who_takes_over_does_not_go_by_the_wall_clock(cluster: Cluster, clock: W
     It waits on, and takes over when it is time.
     """
     key = LEASES[0]
-    times = ("--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s")
+    # A second more or less of the first one's processor changes nothing.
+    times = ("--leader-elect-lease-duration=24s", "--leader-elect-renew-deadline=20s")
     cluster.nodes(1, cpu="32")
     cluster.default_queue()
     first = cluster.scheduler(*times, "--leader-elect-retry-period=3s")
@@ -138,7 +139,7 @@ def test_who_takes_over_does_not_go_by_the_wall_clock(cluster: Cluster, clock: W
     holder = leads(cluster)[key]
     cluster.environment = clock.environment
     second = cluster.scheduler(*times, "--leader-elect-retry-period=300ms", instance="second")
-    cluster.until(lambda: '"synced"' in second.said(), within_s=WITHIN_S, what="the second one runs")
+    cluster.until(lambda: second.has_logged('"synced"'), within_s=WITHIN_S, what="the second one runs")
     for day in range(1, 8):
         clock.shift(day * DAY_S)
         time.sleep(0.5)
