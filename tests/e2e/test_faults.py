@@ -109,6 +109,6 @@ def test_a_crashed_server_loses_nothing(cluster: Cluster) -> None:
     cluster.server.crash()
     cluster.server.revive()
     cluster.create(*objects.gang(cluster.space, "after", 8))
-    cluster.wait_bound(8, "after", within_s=60)
+    cluster.wait_bound(8, "after")
     assert scheduler.alive()
     cluster.assert_sound()

@@ -37,7 +37,7 @@ def kubectl(fresh: Server) -> Kubectl:
 
     def run(*arguments: str) -> str:
         command = [str(program), "--kubeconfig", str(fresh.kubeconfig), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -65,7 +65,7 @@ def test_one_command_installs_all_and_a_pod_is_scheduled(
     assert again.count(" unchanged\n") + again.count(" configured\n") == len(first.splitlines())
     agent = kubectl("apply", "-f", str(DEPLOY / "agent.yaml"))
     assert agent.count(" created\n") == len(agent.splitlines()) > 0
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
     name = "volcano-scheduler.conf"
     stored = kubectl("get", "cm", "-n", "volcano-system", "volcano-py-scheduler", "-o", "yaml")
     (tmp_path / name).write_text(yaml.safe_load(stored)["data"][name])
@@ -79,7 +79,7 @@ def test_one_command_installs_all_and_a_pod_is_scheduled(
             cluster.component(component, *arguments(component, tmp_path), kubeconfig=kubeconfig)
         cluster.nodes(1)
         cluster.create(objects.pod(cluster.space, "first"))
-        assert cluster.wait_bound(1, within_s=60) == {"first": "n0"}
+        assert cluster.wait_bound(1) == {"first": "n0"}
         leaders = kubectl("get", "lease", "-n", "volcano-system", "-o", "name").split()
         assert {each.rpartition("/")[2] for each in leaders} == {"volcano-py", "volcano-py-controller"}
     finally:

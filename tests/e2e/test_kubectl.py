@@ -36,7 +36,7 @@ WORKER = dedent("""\
 def kubectl(cluster: Cluster, *words: str, text: str = "") -> str:
     """What kubectl prints in the test's namespace."""
     command = [str(need("kubectl")), f"--kubeconfig={cluster.server.kubeconfig}", "-n", cluster.space, *words]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -47,7 +47,7 @@ def test_a_manifest_of_volcano_is_applied_waited_for_and_described(cluster: Clus
     cluster.scheduler("--no-leader-elect")
     kubectl(cluster, "apply", "-f", "-", text=VOLCANOS + "".join(WORKER % number for number in range(2)))
     kubectl(
-        cluster, "wait", "--for=condition=Ready", "pod", "train-worker-0", "train-worker-1", "--timeout=60s"
+        cluster, "wait", "--for=condition=Ready", "pod", "train-worker-0", "train-worker-1", "--timeout=180s"
     )
     cluster.until(lambda: "Running" in kubectl(cluster, "get", "podgroup", "train"), what="its phase told")
     cluster.until(lambda: "Scheduled" in kubectl(cluster, "describe", "podgroup", "train"), what="an event")
