@@ -28,6 +28,7 @@ from tests.e2e.live import Document
 from tests.shim.harness import build_library
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver
+from volcano_py.client.api import MERGE, ApiError
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.wire.deviceplugin_pb2 import ContainerAllocateResponse
 
@@ -36,7 +37,7 @@ NODE: Final = "g0"
 CARD_MIB: Final = 4096
 STEP_MIB: Final = 64
 MIB: Final = 1 << 20
-WAIT_S: Final = 60.0
+WAIT_S: Final = 120.0
 _EVERY_S: Final = 0.1
 _TWO: Final = (Card(memory_mib=CARD_MIB),) * 2
 Names = tuple[str, str, str]
@@ -148,19 +149,38 @@ class CardNode:
         self.cluster.delete("PodGroup", f"{self.cluster.space}/{name}")
         self.cluster.delete("Pod", f"{self.cluster.space}/{name}", grace_s=30)
 
+    @property
+    def taken(self) -> list[Running]:
+        """Who runs at this moment; others come and go on the loop's thread meanwhile."""
+        return list(self.running.values())
+
+    def one(self, name: str) -> Running:
+        """The pod *name*, which has been taken."""
+        return next(each for each in self.taken if each.admitted.name == name)
+
+    def until_got(self, wanted: Mapping[str, int]) -> None:
+        """Wait until just these pods run, each with all of its slice."""
+        try:
+            self.cluster.until(lambda: self.got() == wanted, what="all hold their slices")
+        except AssertionError as error:
+            logs = "\n".join(f"--- {each.name}\n{each.said()}" for each in self.cluster.components.values())
+            raise AssertionError(f"{error}\n{self.state()}, wanted {wanted}\n{logs}") from None
+
+    def state(self) -> str:
+        """How it stands, for a failing test."""
+        return f"got {self.got()}, troubles {self.troubles()}, refused {self.refused}"
+
     def got(self) -> dict[str, int]:
         """MiB that each pod's process could take, of those that run."""
-        return {
-            each.admitted.name: each.got_mib for each in self.running.values() if each.got_mib is not None
-        }
+        return {each.admitted.name: each.got_mib for each in self.taken if each.got_mib is not None}
 
     def names(self) -> set[str]:
         """Pods that were admitted."""
-        return {each.admitted.name for each in self.running.values()}
+        return {each.admitted.name for each in self.taken}
 
     def troubles(self) -> dict[str, str]:
         """Why containers do not start, for now."""
-        return {each.admitted.name: each.trouble for each in self.running.values() if each.trouble}
+        return {each.admitted.name: each.trouble for each in self.taken if each.trouble}
 
     def slices(self) -> list[str]:
         """Slices on disk."""
@@ -175,32 +195,44 @@ class CardNode:
                 await self._turn()
                 await asyncio.sleep(_EVERY_S)
         finally:
-            for each in self.running.values():
+            for each in self.taken:
                 await _end(each)
 
     async def _turn(self) -> None:
         if self.reports:
             await self._report()
         path = f"/api/v1/namespaces/{self.cluster.space}/pods"
-        found = await self.cluster.api.get(path, fieldSelector=f"spec.nodeName={NODE}")
+        here = {"fieldSelector": f"spec.nodeName={NODE}"}
+        found = await self.cluster.asked("GET", path, query=here)
         pods = {pod["metadata"]["uid"]: pod for pod in found["items"]}
         for uid in self.running.keys() - pods.keys():
             await self._end(uid)
         for uid, pod in pods.items():
             if pod["metadata"].get("deletionTimestamp"):
                 await self._end(uid)
-                await self.cluster.api.delete(
-                    f"{path}/{pod['metadata']['name']}",
-                    {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}},
-                )
+                await self._remove(f"{path}/{pod['metadata']['name']}", uid)
             elif pod["status"].get("phase") != "Failed":
                 await self._run(uid, pod)
+
+    async def _remove(self, path: str, uid: str) -> None:
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        try:
+            await self.cluster.asked("DELETE", path, options)
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+
+    async def _say(self, path: str, status: Document) -> None:
+        await self.cluster.asked("PATCH", f"{path}/status", {"status": status}, content_type=MERGE)
+
+    def _path(self, name: str) -> str:
+        return f"/api/v1/namespaces/{self.cluster.space}/pods/{name}"
 
     async def _report(self) -> None:
         """Say how many shares there are, as a kubelet does: none are left when their plugin has gone."""
         there = self.kubelet.endpoints.get(GPU)
         amounts = {"allocatable": {GPU: str(len(there.devices) if there else 0)}}
-        await self.cluster.api.patch(f"/api/v1/nodes/{NODE}/status", {"status": amounts})
+        await self._say(f"/api/v1/nodes/{NODE}", amounts)
 
     async def _run(self, uid: str, pod: Document) -> None:
         if self.strict and uid not in self.running and GPU not in self.kubelet.endpoints:
@@ -227,9 +259,8 @@ class CardNode:
 
     async def _refuse(self, pod: Document, why: str) -> None:
         self.refused[pod["metadata"]["name"]] = why
-        path = f"/api/v1/namespaces/{self.cluster.space}/pods/{pod['metadata']['name']}/status"
         status = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": why}
-        await self.cluster.api.patch(path, {"status": status})
+        await self._say(self._path(pod["metadata"]["name"]), status)
 
     async def _start(self, each: Running) -> None:
         environment = container_environment(each.admitted.answers["main"], os.environ)
@@ -271,12 +302,12 @@ class CardNode:
             "containerID": f"containerd://{identity}",
             "state": {"running": {}},
         }
-        pod = f"/api/v1/namespaces/{self.cluster.space}/pods/{each.admitted.name}/status"
-        await self.cluster.api.patch(pod, {"status": {"phase": "Running", "containerStatuses": [status]}})
+        running = {"phase": "Running", "containerStatuses": [status]}
+        await self._say(self._path(each.admitted.name), running)
 
     async def cheat(self, name: str) -> asyncio.subprocess.Process:
         """A process in the container of pod *name* that goes round the library and takes the whole card."""
-        each = next(each for each in self.running.values() if each.admitted.name == name)
+        each = self.one(name)
         environment = container_environment(each.admitted.answers["main"], os.environ)
         del environment["LD_PRELOAD"]
         pipe = asyncio.subprocess.PIPE

@@ -89,7 +89,11 @@ class Live:
 
         A real one that was started a moment ago, or was just given its custom kinds, is busy.
         """
-        return msgspec.json.decode(self.call(self.api.call(method, path, body=body, tries=TRIES, **more)))
+        return self.call(self.asked(method, path, body, **more))
+
+    async def asked(self, method: str, path: str, body: Document | None = None, **more: Any) -> Any:
+        """As :meth:`ask`, for what runs on the loop."""
+        return msgspec.json.decode(await self.api.call(method, path, body=body, tries=TRIES, **more))
 
     def list(self, kind: str, **query: str) -> dict[str, Document]:
         """All objects of *kind* by key."""

@@ -18,8 +18,9 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
 from tests.shim.stub.state import Card
 
-WAIT_S = 120.0
 INSTANCES = "hami.io/vgpu-mig-allocations"
+CUTTING_US = 600_000_000
+"""Far longer than the test takes to kill who cuts."""
 SMALL, LARGE, WHOLE = 9728, 40192, 80896
 
 
@@ -35,6 +36,9 @@ class MigNode(CardNode):
         """MiB of the instances that are there, by UUID."""
         card = self.driver.raw.card[0]
         return {mig.uuid.decode(): mig.memory_bytes >> 20 for mig in card.migs if mig.uuid}
+
+    def state(self) -> str:
+        return f"{super().state()}, instances {self.instances()}"
 
     def made(self) -> int:
         """GPU instances, with or without a compute instance in them."""
@@ -64,20 +68,20 @@ def test_a_card_is_cut_as_pods_come_and_anew_when_they_went(cluster: Cluster, ca
     wanted = {f"s{number}": SMALL for number in range(3)} | {"large": LARGE}
     for name, memory in wanted.items():
         cards.pod(name, memory - 100)
-    until_got(cluster, cards, wanted)
+    cards.until_got(wanted)
     assert sorted(cards.instances().values()) == sorted(wanted.values())
     told = cluster.pods("large")["large"]["metadata"]["annotations"][INSTANCES]
-    cluster.until(lambda: "migUUID" in instance_of(cluster, "large"), what="told on the pod", within_s=WAIT_S)
+    cluster.until(lambda: "migUUID" in instance_of(cluster, "large"), what="told on the pod")
     assert json.loads(told)[0]["profile"] in ("3g.40gb", "4g.40gb")
     assert instance_of(cluster, "large")["migUUID"] in cards.instances()
     # The whole card, at places where others were: it is cut anew as soon as they are gone.
     cards.pod("whole", WHOLE - 100)
     for name in wanted:
         cards.delete(name)
-    until_got(cluster, cards, {"whole": WHOLE})
+    cards.until_got({"whole": WHOLE})
     assert list(cards.instances().values()) == [WHOLE]
     cards.delete("whole")
-    cluster.until(lambda: cards.made() == 0 and not cards.slices(), what="all ended", within_s=WAIT_S)
+    cluster.until(lambda: cards.made() == 0 and not cards.slices(), what="all ended")
     assert cards.refused == {}
 
 
@@ -87,17 +91,17 @@ def test_an_agent_that_dies_while_it_cuts_leaves_nothing_in_the_way(cluster: Clu
     first = agent(cards)
     cluster.scheduler("--no-leader-elect")
     cards.until_registered()
-    watched = cards.driver.fail("nvmlGpuInstanceCreateComputeInstance", 0, delay_us=30_000_000)
+    watched = cards.driver.fail("nvmlGpuInstanceCreateComputeInstance", 0, delay_us=CUTTING_US)
     cards.pod("cut-short", SMALL)
-    cluster.until(lambda: watched.calls == 1, what="half an instance", within_s=WAIT_S)
+    cluster.until(lambda: watched.calls == 1, what="half an instance")
     first.kill()
     cards.driver.clear_faults()
     assert cards.made() == 1
-    cluster.until(lambda: "cut-short" in cards.refused, what="refused by the kubelet", within_s=WAIT_S)
+    cluster.until(lambda: "cut-short" in cards.refused, what="refused by the kubelet")
     first.start()
     cards.until_registered()
     cards.pod("whole", WHOLE)
-    until_got(cluster, cards, {"whole": WHOLE})
+    cards.until_got({"whole": WHOLE})
     assert list(cards.instances().values()) == [WHOLE]
 
 
@@ -118,18 +122,8 @@ def test_pods_of_all_sizes_come_and_go_and_the_card_is_never_cut_twice(
             del wanted[gone]
         wanted[f"p{number}"] = memory
         cards.pod(f"p{number}", memory)
-        until_got(cluster, cards, wanted)
+        cards.until_got(wanted)
     assert cards.refused == {}
-
-
-def until_got(cluster: Cluster, cards: MigNode, wanted: dict[str, int]) -> None:
-    """Wait until just these pods run, each on an instance of that size."""
-    try:
-        cluster.until(lambda: cards.got() == wanted, what="all have their instances", within_s=WAIT_S)
-    except AssertionError as error:
-        logs = "\n".join(f"--- {each.name}\n{each.said()}" for each in cluster.components.values())
-        state = f"got {cards.got()}, wanted {wanted}, troubles {cards.troubles()}, refused {cards.refused}"
-        raise AssertionError(f"{error}\n{state}\n{cards.instances()}\n{logs}") from None
 
 
 def instance_of(cluster: Cluster, name: str) -> dict[str, object]:
