@@ -100,7 +100,7 @@ class Kubelet:
 
     async def stop(self) -> None:
         """End as a killed one does: sockets stay behind."""
-        for endpoint in self.endpoints.values():
+        for endpoint in list(self.endpoints.values()):  # one whose plugin ends meanwhile goes by itself
             if endpoint.watching is not None:
                 endpoint.watching.cancel()
             await endpoint.channel.close()
@@ -216,7 +216,10 @@ class Kubelet:
 
     async def _allocate(self, resource: str, ids: Iterable[str]) -> wire.ContainerAllocateResponse:
         request = wire.AllocateRequest(container_requests=[wire.ContainerAllocateRequest(devicesIDs=ids)])
-        answer = await services.ALLOCATE.call(self.endpoints[resource].channel)(request, timeout=WAIT_S)
+        endpoint = self.endpoints.get(resource)
+        if endpoint is None:  # it went after it had stated its preference
+            raise AdmissionError(f"nobody serves {resource}")
+        answer = await services.ALLOCATE.call(endpoint.channel)(request, timeout=WAIT_S)
         given: wire.ContainerAllocateResponse = answer.container_responses[0]
         return given
 
