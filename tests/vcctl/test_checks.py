@@ -207,6 +207,17 @@ def test_a_group_in_a_queue_that_is_not_there_is_told_with_a_near_name() -> None
     assert 'did you mean "train"' in one.fix
 
 
+def test_a_closed_queue_in_which_somebody_waits_is_told() -> None:
+    closed = {**queue("q"), "status": {"state": "Closed"}}
+    waiting = [each for name in "ab" for each in (group(name, 1, "q"), pod(f"{name}-0", name))]
+    runs = [group("r", 1, "q", "Running"), pod("r-0", "r", on="n1")]
+    one = only("missing-queues", seen(node("n1"), closed, *waiting, *runs))
+    assert (one.severity, one.object) == ("warning", "Queue q")
+    assert one.evidence == "takes no jobs, since it is not open, and 2 PodGroups wait there: ml/a, ml/b"
+    assert one.fix.startswith("vcctl-py queue operate q -a open, or vcctl-py podgroup move a -n ml")
+    assert found("missing-queues", seen(node("n1"), closed, *runs)) == []
+
+
 def test_a_pod_without_its_group_is_told() -> None:
     one = only("missing-queues", seen(pod("a", "nobody")))
     assert (one.object, "ml/nobody does not exist" in one.evidence) == ("Pod ml/a", True)

@@ -1,4 +1,4 @@
-"""Names that lead nowhere: PodGroups in queues that don't exist or take no jobs, pods without their group."""
+"""What nobody serves: PodGroups in queues that don't exist or are closed, pods without their group."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from volcano_py.crds.messages import did_you_mean
 from volcano_py.scheduler.model.tasks import NOWHERE, Status
 from volcano_py.simulator.inspection import broken_links
 
+CLOSED: Final = "QueueClosed"
+"""The reason of what waits in a queue that takes no jobs."""
 PATIENCE_S: Final = 30.0
 """A controller puts a pod into a group much sooner."""
 
@@ -32,7 +34,24 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         else:
             fix = "mend that field"
         yield Finding("error", f"{kind} {key}", str(problem), fix)
+    yield from _closed(evidence)
     yield from _ungrouped(evidence)
+
+
+def _closed(evidence: Evidence) -> Iterator[Finding]:
+    """Queues that take no jobs and have some that wait, one finding a queue: perhaps it was forgotten."""
+    refused: dict[str, list[str]] = {}
+    for key, refusal in evidence.result.job_refusals.items():
+        job = evidence.engine.state.jobs.named(key)
+        if job is not None and refusal.reason == CLOSED:
+            refused.setdefault(job.queue_name, []).append(key)
+    for queue, keys in sorted(refused.items()):
+        namespace, _, name = min(keys).partition("/")
+        wait = "waits" if len(keys) == 1 else "wait"
+        told = f"{counted(len(keys), 'PodGroup')} {wait} there: {some(sorted(keys))}"
+        fix = f"vcctl-py queue operate {queue} -a open"
+        fix += f", or vcctl-py podgroup move {name} -n {namespace} --to QUEUE"
+        yield Finding("warning", f"Queue {queue}", f"takes no jobs, since it is not open, and {told}", fix)
 
 
 def _ungrouped(evidence: Evidence) -> Iterator[Finding]:
