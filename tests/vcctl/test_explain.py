@@ -156,6 +156,14 @@ def test_a_plain_pod_that_no_controller_has_seen_is_told_what_it_lacks() -> None
     assert "volcano-py controller" in story.changes[0]
 
 
+def test_a_pod_that_cannot_be_read_says_which_field_is_to_mend() -> None:
+    asks = {"nvidia.com/gpu": "1", "nvidia.com/gpucores": "130"}
+    snapshot, ahead = seen(node("n1"), group("g", 1), pod("g-0", "g", requests=asks))
+    story = pod_story(snapshot, ahead, "ml/g-0", "volcano-py")
+    assert (story.verdict, codes(story)) == ("its object can't be read", ["InvalidObject"])
+    assert story.changes == ["mend the field that is named"]
+
+
 def test_a_gang_that_starts_next_says_where() -> None:
     snapshot, ahead = seen(node("n1"), group("g", 1), pod("g-0", "g"))
     assert pod_story(snapshot, ahead, "ml/g-0", "volcano-py").verdict.startswith(

@@ -179,7 +179,7 @@ _ROOM: Final = frozenset({"NodesUnfit", "GangIncomplete", "ClusterFull"})
 
 _BY_CHECK: Final = {
     "CardRoom": "a card with that much free (vcctl-py top cards), or a smaller slice asked",
-    "CardSelection": "a node with such cards (vcctl-py top cards), or other cards asked",
+    "CardSelection": "a node with such cards (vcctl-py top cards), or less or other cards asked",
     "NodeUnschedulable": "a node that is opened again: kubectl uncordon NODE",
     "NodeAffinity": "a node with the labels that the pod wants, or other ones wanted",
     "TaintToleration": "a toleration in the pod, or the taint taken off a node",

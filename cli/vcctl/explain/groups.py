@@ -39,6 +39,7 @@ def pod_story(seen: Snapshot, ahead: Outlook, pod: str, scheduler: str) -> Story
         return story
     if task == NOWHERE:
         story.verdict = "its object can't be read"
+        story.changes += [] if refusal is None else ["mend the field that is named"]
     else:
         story.verdict = _pod_verdict(seen, ahead, pod, task, waits=refusal is not None)
     if refusal is not None:
