@@ -92,8 +92,13 @@ class Posts:
             if line.is_open and loop.time() - line.idle_since < _KEEP_S:
                 return line
             line.hang_up()
-        async with asyncio.timeout(_CONNECT_S):
-            _, made = await loop.create_connection(
-                Line, self._host, self._port, ssl=self._ssl, server_hostname=self._name
-            )
+        made = Line()
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                await loop.create_connection(
+                    lambda: made, self._host, self._port, ssl=self._ssl, server_hostname=self._name
+                )
+        except BaseException:  # cancelled, too: it may stand already, and nobody knows of it
+            made.hang_up()
+            raise
         return made
