@@ -34,9 +34,13 @@ class Deaf:
 
     says: bytes = b""
     heard: list[asyncio.StreamWriter] = field(default_factory=list)
+    _serving: dict[asyncio.Task[None], asyncio.StreamWriter] = field(default_factory=dict)
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection; it stays as it is when this returns."""
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, which stays as it is until the end."""
+        self._serving[asyncio.ensure_future(self._hear(reader, writer))] = writer
+
+    async def _hear(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(self.says)
@@ -48,7 +52,7 @@ class Deaf:
         authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert("127.0.0.1").configure_cert(context)
         authority.cert_pem.write_to_path(str(folder / "ca.crt"))
-        server = await asyncio.start_server(self.serve, "127.0.0.1", 0, ssl=context)
+        server = await asyncio.start_server(self.accept, "127.0.0.1", 0, ssl=context)
         port = server.sockets[0].getsockname()[1]
         (folder / "config").write_text(yaml.safe_dump(kubeconfig(port)))
         try:
@@ -56,8 +60,10 @@ class Deaf:
                 yield api
         finally:
             server.close()
-            for writer in self.heard:
+            for task, writer in self._serving.items():
+                task.cancel()
                 writer.transport.abort()
+            await asyncio.gather(*self._serving, return_exceptions=True)
 
 
 def kubeconfig(port: int) -> dict[str, Any]:
