@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -72,7 +72,7 @@ class Live:
 
     def create(self, *documents: Document) -> None:
         """Create *documents*, many at a time."""
-        self.call(_all(self._create(document) for document in documents))
+        self.call(self._create_all(documents))
 
     def get(self, kind: str, key: str) -> Document | None:
         """The object *key* ("namespace/name" or the name); None if it is not there."""
@@ -127,6 +127,10 @@ class Live:
         """Wait until the object is not there any more."""
         self.until(lambda: self.get(kind, key) is None, within_s=within_s, what=f"{kind} {key} gone")
 
+    async def _create_all(self, documents: tuple[Document, ...]) -> None:
+        for at in range(0, len(documents), 64):
+            await asyncio.gather(*map(self._create, documents[at : at + 64]))
+
     async def _create(self, document: Document) -> None:
         """Create *document*; a try whose answer was lost may have done it, which the next one finds."""
         path = RESOURCES[document["kind"]].path(document["metadata"].get("namespace"))
@@ -169,12 +173,3 @@ def key_of(document: Document) -> str:
 def _path(kind: str, key: str, sub: str = "") -> str:
     space, _, name = key.rpartition("/")
     return RESOURCES[kind].path(space or None, name, sub or None)
-
-
-async def _all(work: Iterable[Awaitable[None]]) -> None:
-    for batch in _batches(list(work), 64):
-        await asyncio.gather(*batch)
-
-
-def _batches(items: list[T], size: int) -> Iterable[list[T]]:
-    return (items[at : at + size] for at in range(0, len(items), size))
