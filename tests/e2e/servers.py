@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +47,10 @@ class Server(ABC):
     @abstractmethod
     def stop(self) -> None:
         """End it and all that belongs to it."""
+
+    @abstractmethod
+    def freeze(self) -> None:
+        """Let it do nothing more until it is killed; its connections stay."""
 
     @abstractmethod
     def crash(self) -> None:
@@ -93,6 +98,9 @@ class RealServer(Server):
     def stop(self) -> None:
         self.plane.stop()
 
+    def freeze(self) -> None:
+        self.plane.children["kube-apiserver"].send_signal(signal.SIGSTOP)
+
     def crash(self) -> None:
         self.plane.kill("kube-apiserver")
 
@@ -138,6 +146,10 @@ class EmbeddedServer(Server):
             self.process.wait()
             self.process = None
         self._held.close()
+
+    def freeze(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
 
     def crash(self) -> None:
         assert self.process is not None

@@ -256,14 +256,14 @@ def test_a_volume_is_kept_for_its_claim_before_the_pod_is_bound(cluster: Cluster
     order = BindOrder(cluster.space, "a", uid, "n0", claims=(ClaimOrder("data", name),))
 
     async def work() -> list[Outcome]:
-        writer = Writer(cluster.api, settings=WriterSettings(claims_wait_s=30.0))
+        writer = Writer(cluster.api, settings=WriterSettings(claims_wait_s=120.0))
         writer.submit([order])
         path = f"/api/v1/namespaces/{cluster.space}/persistentvolumeclaims/data"
         while "claimRef" not in (await cluster.api.get(f"/api/v1/persistentvolumes/{name}"))["spec"]:
             assert await writer.drain(0.05) is False
         await cluster.api.patch(path, {"spec": {"volumeName": name}})
         await cluster.api.patch(f"{path}/status", {"status": {"phase": "Bound"}})
-        assert await writer.drain(30.0)
+        assert await writer.drain(120.0)
         outcomes = writer.take_outcomes()
         await writer.close()
         return outcomes
@@ -288,6 +288,7 @@ def test_binds_and_evictions_outlive_a_crash_of_the_server(cluster: Cluster) -> 
         writer.submit(orders)
         while not writer.stats.bound:
             await asyncio.sleep(0.001)
+        cluster.server.freeze()  # here, where nothing is bound meanwhile
         return writer
 
     async def finish(writer: Writer) -> list[Outcome]:
