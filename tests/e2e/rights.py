@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -67,6 +68,8 @@ class Account:
         self.name, self._files = name, files
         for document in documents("namespace.yaml", *files):
             self.apply(document)
+        for role in self.roles():
+            cluster.until(partial(self._has, role), what=f"{name} has what {role['metadata']['name']} allows")
         self.kubeconfig = self._with_token(cluster.place / f"{name}.kubeconfig")
         self._skip = len(self._lines())
 
@@ -115,6 +118,26 @@ class Account:
         """The roles in the files, in the server's words."""
         return {f'{role["kind"]} "{role["metadata"]["name"]}"' for role in self.roles()}
 
+    def _has(self, role: Document) -> bool:
+        """Whether the server's authorizer knows by now that *role* is ours; it hears of it by a watch."""
+        rule = role["rules"][0]
+        resource, _, sub = rule["resources"][0].partition("/")
+        asked = {
+            "verb": rule["verbs"][0],
+            "group": rule["apiGroups"][0],
+            "resource": resource,
+            "subresource": sub,
+            "namespace": role["metadata"].get("namespace", ""),
+            "name": rule.get("resourceNames", [""])[0],
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": f"system:serviceaccount:{SPACE}:{self.name}", "resourceAttributes": asked},
+        }
+        answer = self._cluster.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"]["allowed"])
+
     def _with_token(self, file: Path) -> Path:
         path = f"{_PATHS['ServiceAccount']}/{self.name}/token"
         post = self._cluster.api.post(path, {"spec": {"expirationSeconds": 3600}})
@@ -125,8 +148,8 @@ class Account:
         return file
 
     def _lines(self) -> list[str]:
-        """Whole lines of the audit log."""
-        return self._log.read_text().splitlines()
+        """Whole lines of the audit log; the last one may be half written."""
+        return self._log.read_text().rpartition("\n")[0].splitlines()
 
 
 def documents(*files: str) -> Iterator[Document]:

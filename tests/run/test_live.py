@@ -10,16 +10,14 @@ import time
 import urllib.request
 from pathlib import Path
 
-import yaml
-
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 from tests.e2e.components import Component
+from tests.e2e.rights import Account
 from volcano_py.client.api import RESOURCES
 from volcano_py.scheduler.run.replay import Note, Replayed, replay
 from volcano_py.simulator.card_shorthand import node_cards
 
-RBAC = Path(__file__).parents[2] / "deploy" / "rbac"
 CONFIG = "actions: enqueue, allocate, backfill\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n"
 ELECT = (
     *("--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s"),
@@ -32,10 +30,18 @@ def get(component: Component, path: str) -> tuple[int, str]:
     found = re.search(r'"addresses": \["([^"]+)"', component.log.read_text())
     assert found is not None
     try:
-        with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{found[1]}{path}", timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
+
+
+def rewrite(file: Path, text: str) -> None:
+    """Put *text* in place of what *file* says, of which nobody reads a part."""
+    draft = file.with_suffix(".draft")
+    draft.write_text(text)
+    draft.replace(file)
 
 
 def holder(cluster: Cluster) -> str:
@@ -51,7 +57,7 @@ def test_a_leader_that_stops_hands_over_at_once(cluster: Cluster) -> None:
     cluster.until(lambda: holder(cluster), what="a leader")
     before = holder(cluster)
     second = cluster.scheduler(*times, "--leader-elect-retry-period", "300ms", instance="b")
-    cluster.until(lambda: "synced" in second.said(), what="the standby synced")
+    cluster.until(lambda: second.has_logged("synced"), what="the standby synced")
     cluster.create(*objects.gang(cluster.space, "g", 3))
     cluster.wait_bound(3, "g")
     assert first.stop() == 0
@@ -68,10 +74,10 @@ def test_a_dead_leader_is_replaced_within_the_lease(cluster: Cluster) -> None:
     first = cluster.scheduler(*ELECT, instance="a")
     cluster.until(lambda: holder(cluster), what="a leader")
     second = cluster.scheduler(*ELECT, instance="b")
-    cluster.until(lambda: "synced" in second.said(), what="the standby synced")
+    cluster.until(lambda: second.has_logged("synced"), what="the standby synced")
     first.kill()
     cluster.create(*objects.gang(cluster.space, "g", 3))
-    cluster.wait_bound(3, "g", within_s=60)
+    cluster.wait_bound(3, "g")
     cluster.assert_sound()
 
 
@@ -83,7 +89,7 @@ def test_another_configuration_comes_into_force_and_a_bad_one_does_not(cluster: 
     scheduler = cluster.scheduler("--scheduler-conf", str(conf), "--no-leader-elect")
     cluster.create(*objects.gang(cluster.space, "first", 1))
     cluster.wait_bound(1, "first")
-    conf.write_text("actions: alocate\ntiers: []\n")
+    rewrite(conf, "actions: alocate\ntiers: []\n")
     cluster.until(lambda: get(scheduler, "/readyz")[0] == 503, what="not ready with a bad file")
     assert "alocate" in get(scheduler, "/readyz")[1]
     assert get(scheduler, "/healthz")[0] == 200
@@ -100,8 +106,8 @@ def test_another_configuration_comes_into_force_and_a_bad_one_does_not(cluster: 
     assert "alocate" in told[0].get("note", told[0].get("message", ""))
     cluster.create(*objects.gang(cluster.space, "second", 1))
     cluster.wait_bound(1, "second")
-    conf.write_text(CONFIG.replace("enqueue, allocate, backfill", "backfill"))
-    cluster.until(lambda: "config_reloaded" in scheduler.said(), what="the new file read")
+    rewrite(conf, CONFIG.replace("enqueue, allocate, backfill", "backfill"))
+    cluster.until(lambda: scheduler.has_logged("config_reloaded"), what="the new file read")
     assert get(scheduler, "/readyz")[0] == 200
     cluster.create(*objects.gang(cluster.space, "third", 1))
     cluster.create(
@@ -132,7 +138,7 @@ def test_another_configuration_may_name_another_configmap_of_cards(cluster: Clus
         key = f"{cluster.space}/a-0"
         cluster.until(lambda: cluster.condition("Pod", key, "PodScheduled"), what="why it waits")
         named = "{name: deviceshare, arguments: {deviceshare.KnownGeometriesCMName: other-devices}}"
-        conf.write_text(conf.read_text().replace("{name: deviceshare}", named))
+        rewrite(conf, conf.read_text().replace("{name: deviceshare}", named))
         cluster.wait_bound(1, "a")
         assert get(scheduler, "/readyz")[0] == 200
     finally:  # the server is shared with other tests
@@ -146,7 +152,7 @@ def test_a_configuration_that_can_not_be_carried_out_ends_the_start(tmp_path: Pa
     kubeconfig = tmp_path / "config"
     kubeconfig.write_text(KUBECONFIG)
     ended = subprocess.run(
-        [*command, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=60, check=False
+        [*command, "--kubeconfig", str(kubeconfig)], capture_output=True, text=True, timeout=300, check=False
     )
     assert ended.returncode == 2
     assert "alocate" in ended.stderr
@@ -187,7 +193,7 @@ def test_what_a_killed_scheduler_decided_can_be_decided_again(cluster: Cluster) 
     binding = next(one.recorded.number for one in played if one.recorded.decisions)
     command = [sys.executable, "-m", "volcano_py.cli.main", "plan", "--replay", str(folder)]
     shown = subprocess.run(
-        [*command, "--cycle", str(binding)], capture_output=True, text=True, timeout=60, check=False
+        [*command, "--cycle", str(binding)], capture_output=True, text=True, timeout=300, check=False
     )
     assert shown.returncode == 0, shown.stderr
     assert f"cycle {binding}: as recorded" in shown.stdout
@@ -197,13 +203,10 @@ def test_what_a_killed_scheduler_decided_can_be_decided_again(cluster: Cluster) 
 def test_the_shipped_rights_suffice(cluster: Cluster) -> None:
     if cluster.server.kind != "real":
         return  # the embedded server grants its token everything
-    for path in ("namespace.yaml", "scheduler.yaml"):
-        for document in yaml.safe_load_all((RBAC / path).read_text()):
-            apply(cluster, document)
     cluster.default_queue()
     cluster.nodes(2, cpu="2")
     cluster.create(objects.priority("high", 1000))
-    kubeconfig = as_account(cluster, "volcano-py-scheduler")
+    kubeconfig = Account(cluster, "volcano-py-scheduler", "scheduler.yaml").kubeconfig
     ports = ("--listen-address", "127.0.0.1:0", "--healthz-address", "0")
     scheduler = Component("scheduler", kubeconfig, cluster.place, *ports, *ELECT)
     cluster.components["scheduler"] = scheduler
@@ -232,42 +235,22 @@ def test_the_shipped_rights_suffice(cluster: Cluster) -> None:
         lambda: cluster.get("Pod", f"{cluster.space}/urgent-0")["status"].get("nominatedNodeName"),  # type: ignore[index]
         what="room kept",
     )
+    cluster.until(lambda: kinds_read(scheduler).get("Pod"), what="pods read")
+    cluster.until(lambda: all(kinds_read(scheduler).values()), what="all kinds read")
     metrics = get(scheduler, "/metrics")[1]
-    assert 'volcano_py_feed_up{kind="Pod"} 1.0' in metrics
-    assert re.findall(r'volcano_py_feed_up\{kind="(\w+)"\} 0.0', metrics) == []
     assert 'volcano_py_statuses_total{result="refused"} 0.0' in metrics
     assert "forbidden" not in scheduler.said().lower()
     assert scheduler.stop() == 0
 
 
-def apply(cluster: Cluster, document: dict[str, object]) -> None:
-    """Create or replace *document* as kubectl apply would."""
-    kind, meta = str(document["kind"]), document["metadata"]
-    assert isinstance(meta, dict)
-    group = str(document["apiVersion"]).rpartition("/")[0]
-    plural = f"{kind.lower()}s"
-    base = f"/apis/{document['apiVersion']}" if group else "/api/v1"
-    space = f"/namespaces/{meta['namespace']}" if "namespace" in meta else ""
-    path = f"{base}{space}/{plural}/{meta['name']}"
-    cluster.call(cluster.api.patch(path, document, kind="apply", fieldManager="test", force="true"))
-
-
-def as_account(cluster: Cluster, name: str) -> Path:
-    """A kubeconfig with a token of the service account *name* in volcano-system."""
-    path = f"/api/v1/namespaces/volcano-system/serviceaccounts/{name}/token"
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = cluster.call(cluster.api.post(path, body))["status"]["token"]
-    admin = yaml.safe_load(cluster.server.kubeconfig.read_text())
-    admin["users"] = [{"name": "account", "user": {"token": token}}]
-    for context in admin["contexts"]:
-        context["context"]["user"] = "account"
-    kubeconfig = cluster.place / f"{name}.kubeconfig"
-    kubeconfig.write_text(yaml.safe_dump(admin))
-    return kubeconfig
+def kinds_read(scheduler: Component) -> dict[str, bool]:
+    """Kinds, and whether the server lets itself be read of them at the moment."""
+    found = re.findall(r'volcano_py_feed_up\{kind="(\w+)"\} ([01]).0', get(scheduler, "/metrics")[1])
+    return {kind: up == "1" for kind, up in found}
 
 
 def test_it_stops_at_once_when_asked_before_it_could_read_the_cluster(cluster: Cluster) -> None:
     scheduler = cluster.scheduler("--no-leader-elect")
-    cluster.until(lambda: "started" in scheduler.said(), what="the process up")
+    cluster.until(lambda: scheduler.has_logged("started"), what="the process up")
     scheduler.signal(signal.SIGINT)
-    assert scheduler.stop() == 0
+    assert scheduler.ended() == 0
