@@ -39,8 +39,8 @@ def test_crds_are_upgraded_under_a_running_scheduler(cluster: Cluster) -> None:
         cluster.create(*objects.gang(cluster.space, "before", 3))
         cluster.wait_bound(3, "before")
         cluster.create(*objects.gang(cluster.space, "waiting", 6))
-        key = f"{cluster.space}/waiting"
-        cluster.until(lambda: cluster.condition("PodGroup", key, "Unschedulable"), what="it waits")
+        cluster.until_says("PodGroup", f"{cluster.space}/waiting", "Unschedulable", "Insufficient cpu")
+        cluster.until(lambda: phase(cluster, "before") == "Running", what="all told that is to be told")
         before = objects_of(cluster)
         apply(cluster, shipped(PODGROUPS), shipped(QUEUES))
         assert objects_of(cluster) == before, "nothing is lost"
