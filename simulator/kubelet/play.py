@@ -16,6 +16,7 @@ from volcano_py.simulator.kubelet.leases import keep_alive
 from volcano_py.simulator.kubelet.logs import serve_logs
 from volcano_py.simulator.kubelet.nodes import SELECTOR, NodeShape, make_nodes, register_nodes
 from volcano_py.simulator.kubelet.podview import decode_pod
+from volcano_py.simulator.volumes.keeping import keep_volumes
 
 PLAYING: Final = "pretend nodes are played"
 """Part of what a process of kubelets says once its nodes are there."""
@@ -31,6 +32,7 @@ async def play(
     *,
     in_flight: int = 16,
     leases_per_s: float = 0.0,
+    volumes: bool = False,
     ready: Callable[[Kubelets], None] = lambda kubelets: None,
 ) -> None:
     """Make *nodes* of *shape* and run whatever is bound to pretend nodes, until cancelled.
@@ -44,6 +46,7 @@ async def play(
         in_flight: requests at once.
         leases_per_s: how many leases of nodes are renewed a second, at most; 0: none. A node controller gives
             nodes up where that is less than one of ten nodes.
+        volumes: make volumes for claims of our provisioner and bind them.
         ready: called once the nodes are there.
 
     Raises:
@@ -61,6 +64,8 @@ async def play(
             group.create_task(kubelets.run())
             if leases_per_s:
                 group.create_task(keep_alive(api, lambda: uids, most_per_s=leases_per_s))
+            if volumes:
+                group.create_task(keep_volumes(api))
             ready(kubelets)
 
 

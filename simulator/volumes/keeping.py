@@ -39,7 +39,7 @@ _log = structlog.get_logger("volumes")
 async def keep_volumes(api: Api) -> None:
     """Make volumes for claims of our provisioner, and bind claims and volumes, until cancelled.
 
-    Claims of other provisioners are left alone. Not for a server that has a volume controller.
+    Claims of other provisioners are left alone. Where there is a volume controller, both write the same.
     """
     volumes = Volumes(api)
     async with asyncio.TaskGroup() as group:

@@ -20,14 +20,20 @@ ENOUGH_S = 60.0
 
 
 @pytest.fixture
-def storage(cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster whose volumes are kept, and gone at the end."""
-    cluster.background(keep_volumes(cluster.api))
+def tidy(cluster: Cluster) -> Iterator[Cluster]:
+    """A cluster that loses at the end what the cases here make."""
     yield cluster
     cluster.end_background()
     for kind in (CLAIM, VOLUME, CLASS):
         for key in cluster.list(kind):
             remove(cluster, kind, key)
+
+
+@pytest.fixture
+def storage(tidy: Cluster) -> Cluster:
+    """A cluster whose volumes are kept."""
+    tidy.background(keep_volumes(tidy.api))
+    return tidy
 
 
 def remove(cluster: Cluster, kind: str, key: str) -> None:
@@ -163,6 +169,14 @@ def test_volumes_that_are_there_are_bound_and_the_claims_of_others_left_alone(st
     assert "volume.kubernetes.io/storage-provisioner" not in foreign["metadata"].get("annotations", {})
     remove(cluster, CLAIM, f"{cluster.space}/any")
     until_phase(cluster, VOLUME, "free", "Released")
+
+
+def test_kubelets_of_their_own_make_volumes_when_asked(tidy: Cluster) -> None:
+    cluster = tidy
+    kubelets = cluster.component("kubelets", "--nodes", "1", "--volumes")
+    cluster.create(storage_class("now", waits=False), claim(cluster, "c", "now"))
+    until_bound(cluster, "c")
+    assert kubelets.stop() == 0
 
 
 def test_a_node_that_is_gone_is_chosen_anew(storage: Cluster) -> None:
