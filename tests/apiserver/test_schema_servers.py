@@ -10,7 +10,7 @@ import contextlib
 import copy
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -264,8 +264,16 @@ def test_tables_show_what_the_real_server_shows(configs: Configs) -> None:
                         api, path, json.loads(json.dumps(document).replace("{ns}", namespace))
                     )
                 await compare(api, made, path)
+                if path == template:
+                    await unmake(api, path, documents)
 
     asyncio.run(check())
+
+
+async def unmake(api: Api, path: str, documents: Sequence[dict[str, Any]]) -> None:
+    """Delete what is in no namespace; other cases meet a default class, or nodes, of their own only."""
+    for document in documents:
+        await api.delete(f"{path}/{document['metadata']['name']}")
 
 
 async def make_with_status(api: Api, path: str, document: dict[str, Any]) -> None:
