@@ -65,7 +65,7 @@ async def play(
             if leases_per_s:
                 group.create_task(keep_alive(api, lambda: uids, most_per_s=leases_per_s))
             if volumes:
-                group.create_task(keep_volumes(api))
+                group.create_task(keep_volumes(api, tells=False))
             ready(kubelets)
 
 

@@ -36,12 +36,16 @@ _RETRY_S: Final = (1.0, 5.0)
 _log = structlog.get_logger("volumes")
 
 
-async def keep_volumes(api: Api) -> None:
+async def keep_volumes(api: Api, *, tells: bool = True) -> None:
     """Make volumes for claims of our provisioner, and bind claims and volumes, until cancelled.
 
     Claims of other provisioners are left alone. Where there is a volume controller, both write the same.
+
+    Args:
+        api: the server.
+        tells: say on claims why they wait; not where a volume controller does.
     """
-    volumes = Volumes(api)
+    volumes = Volumes(api, tells=tells)
     async with asyncio.TaskGroup() as group:
         # Nobody's claim and nobody's volume is missing when the first step is decided.
         await run_listed(
@@ -54,8 +58,8 @@ async def keep_volumes(api: Api) -> None:
 class Volumes:
     """The claims and volumes that are known, and those that have to be looked at."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, *, tells: bool) -> None:
+        self._api, self._tells = api, tells
         self._known = Known()
         self._waiting: dict[Key, None] = {}
         self._told: dict[str, Told] = {}
@@ -91,7 +95,8 @@ class Volumes:
         step = next_step(self._known, key)
         try:
             if step is None:
-                await self._tell(key)
+                if self._tells:
+                    await self._tell(key)
                 return
             if isinstance(step, Change) and step.ask is not None:
                 await self._read(step.ask)

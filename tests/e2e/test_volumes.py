@@ -174,8 +174,10 @@ def test_volumes_that_are_there_are_bound_and_the_claims_of_others_left_alone(st
 def test_kubelets_of_their_own_make_volumes_when_asked(tidy: Cluster) -> None:
     cluster = tidy
     kubelets = cluster.component("kubelets", "--nodes", "1", "--volumes")
+    cluster.create(claim(cluster, "other", "missing"))  # a volume controller says what becomes of it
     cluster.create(storage_class("now", waits=False), claim(cluster, "c", "now"))
     until_bound(cluster, "c")
+    assert not cluster.events("ProvisioningFailed")
     assert kubelets.stop() == 0
 
 
