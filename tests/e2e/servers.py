@@ -15,7 +15,7 @@ from tests.controlplane.flags import CONTROLLERS, hold_port, port_of
 from tests.e2e import programs
 
 KINDS: Final = ("embedded", "real")
-WAIT_S: Final = 60.0
+WAIT_S: Final = 120.0
 AUDIT_POLICY: Final = """
 apiVersion: audit.k8s.io/v1
 kind: Policy

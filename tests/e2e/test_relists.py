@@ -20,7 +20,7 @@ from volcano_py.simulator.apiserver.serving import EmbeddedServer
 GROUP, QUEUE, SPACE = RESOURCES["PodGroup"], RESOURCES["Queue"], RESOURCES["Namespace"]
 HISTORY = 40
 """Changes that the server remembers: whoever misses more has to list again."""
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 """Far less than the five minutes after which the controllers list everything in any case."""
 
 
