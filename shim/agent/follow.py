@@ -62,6 +62,7 @@ class Follower(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
         self._log = structlog.get_logger(path=path)
         self.objects: dict[str, T] = {}
+        self._written: dict[str, T] = {}
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -69,7 +70,9 @@ class Follower(Generic[T]):
         wait_s = _FIRST_WAIT_S
         while True:
             try:
-                self.objects, version = await self._list()
+                found, version = await self._list()
+                self._written = {uid: item for uid, item in self._written.items() if uid in found}
+                self.objects = {uid: self._newest(item) for uid, item in found.items()}
                 self.synced.set()
                 self._changed()
                 wait_s = _FIRST_WAIT_S
@@ -81,14 +84,16 @@ class Follower(Generic[T]):
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def upsert(self, document: Any) -> None:
-        """What a write of ours made of an object; the watch tells it later."""
+        """What a write of ours made of an object; the watch tells it later, after older news of it."""
         try:
             item = msgspec.convert(document, self._kind)
         except msgspec.ValidationError as error:
             self._log.warning("an object can't be read", error=str(error))
             return
-        if item.metadata.uid in self.objects:
-            self.objects[item.metadata.uid] = item
+        uid = item.metadata.uid
+        self._written[uid] = item
+        if uid in self.objects:  # else it is not followed yet, or gone
+            self.objects[uid] = self._newest(self.objects[uid])
 
     async def fetch(self) -> dict[str, T]:
         """What the server holds now, which may be ahead of what was followed.
@@ -136,10 +141,16 @@ class Follower(Generic[T]):
             return ""
         if event.type == "DELETED":
             self.objects.pop(item.metadata.uid, None)
+            self._written.pop(item.metadata.uid, None)
         else:
-            self.objects[item.metadata.uid] = item
+            self.objects[item.metadata.uid] = self._newest(item)
         self._changed()
         return item.metadata.resource_version
+
+    def _newest(self, item: T) -> T:
+        """*item*, or what a write of ours has made of it since."""
+        written = self._written.get(item.metadata.uid)
+        return item if written is None or _version(written) <= _version(item) else written
 
     def read(self, raw: bytes | msgspec.Raw) -> T | None:
         """*raw* as an object; None, and a line in the log, where it is none."""
@@ -148,3 +159,9 @@ class Follower(Generic[T]):
         except (msgspec.DecodeError, ValueError) as error:
             self._log.warning("an object can't be read", error=str(error))
             return None
+
+
+def _version(item: Pod | Node) -> int:
+    """Larger is newer."""
+    version = item.metadata.resource_version
+    return int(version) if version.isdecimal() else 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +78,46 @@ def test_the_wait_that_the_server_asks_for_is_kept(tmp_path: Path) -> None:
         assert asyncio.get_running_loop().time() - begun >= 2
 
     following(tmp_path, body)
+
+
+def told(kind: str, version: int, note: str) -> bytes:
+    """A line of a watch about one pod."""
+    return json.dumps({"type": kind, "object": document(version, note)}).encode()
+
+
+def document(version: int, note: str) -> dict[str, Any]:
+    meta = {"name": "p", "namespace": "a", "uid": "1", "resourceVersion": str(version)}
+    return {"metadata": {**meta, "annotations": {"note": note}}}
+
+
+@pytest.fixture
+def follower() -> Follower[Pod]:
+    return Follower(Api.__new__(Api), PODS, "", Pod, lambda: None)
+
+
+def notes(follower: Follower[Pod]) -> list[str]:
+    return [pod.metadata.annotations["note"] for pod in follower.objects.values()]
+
+
+def test_older_news_undo_no_write(follower: Follower[Pod]) -> None:
+    """The watch may be behind what we wrote."""
+    follower._take(told("ADDED", 1, "first"))
+    follower.upsert(document(3, "ours"))
+    follower._take(told("MODIFIED", 2, "somebody's"))
+    assert notes(follower) == ["ours"]
+    follower._take(told("MODIFIED", 4, "somebody's"))
+    assert notes(follower) == ["somebody's"]
+
+
+def test_what_is_written_before_it_is_followed_is_known_then(follower: Follower[Pod]) -> None:
+    follower.upsert(document(2, "ours"))
+    assert notes(follower) == []
+    follower._take(told("ADDED", 1, "first"))
+    assert notes(follower) == ["ours"]
+
+
+def test_an_answer_that_comes_after_the_end_brings_nobody_back(follower: Follower[Pod]) -> None:
+    follower._take(told("ADDED", 1, "first"))
+    follower._take(told("DELETED", 3, "first"))
+    follower.upsert(document(2, "ours"))
+    assert notes(follower) == []
