@@ -29,6 +29,7 @@ from tests.shim.harness import build_library
 from tests.shim.stub import build
 from tests.shim.stub.state import Card, Driver
 from volcano_py.client.api import MERGE, ApiError
+from volcano_py.crds.cards.register import HAMI_REGISTER
 from volcano_py.shim.agent.cgroup.names import ContainerCgroup
 from volcano_py.shim.agent.wire.deviceplugin_pb2 import ContainerAllocateResponse
 
@@ -130,8 +131,16 @@ class CardNode:
         return self.cluster.component("agent", *options, kubeconfig=kubeconfig)
 
     def until_registered(self) -> None:
-        """Wait until the kubelet has the agent's devices."""
+        """Wait until the kubelet has the agent's devices, and schedulers can read of what cards they are.
+
+        A pod that is placed before is placed as on a node without an agent of ours, and denied its cards.
+        """
         self.cluster.call(self.kubelet.until_registered(GPU))
+        self.cluster.until(self._is_published, what="cards published")
+
+    def _is_published(self) -> bool:
+        meta = (self.cluster.get("Node", NODE) or {}).get("metadata", {})
+        return HAMI_REGISTER in meta.get("annotations", {})
 
     def pod(self, name: str, memory_mib: int, cores: int = 10, *, by: Names = _HAMIS) -> None:
         """Submit a pod that wants a slice, in words *by*; *memory_mib* 0 is a whole card."""
