@@ -14,13 +14,17 @@ __all__ = ["RESOURCES", "Resource"]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One kind as the API names it; the group is empty for the core API."""
+    """One kind as the API names it; the group is empty for the core API.
+
+    A *custom* one has a definition that may change under a running server.
+    """
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool = True
+    custom: bool = False
 
     @property
     def api_version(self) -> str:
@@ -68,7 +72,7 @@ _KUBERNETES: Final = (
     ),
 )
 _OURS: Final = tuple(
-    Resource(info.group, info.version, info.plural, info.kind, not info.cluster_scoped)
+    Resource(info.group, info.version, info.plural, info.kind, not info.cluster_scoped, custom=True)
     for info in (kind.info for kind in KINDS)
 )
 

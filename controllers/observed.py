@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from volcano_py.client.resources import RESOURCES
 from volcano_py.controllers.records import (
     READERS,
     CommandRecord,
@@ -66,7 +67,7 @@ class Observed:
         if record is None or record.identity.uid in self._gone:
             return None
         before = self._tables[kind].get(record.identity.key)
-        if before is not None and before.identity.version >= record.identity.version:
+        if before is not None and not _tells_more(record, before):
             return None
         self._tables[kind][record.identity.key] = record
         return self._changed(before, record)
@@ -195,6 +196,16 @@ class Observed:
             phases[record.phase] += 1 if present else -1
             if not any(phases.values()):
                 del self._phases[record.queue]
+
+
+def _tells_more(record: Record, before: Record) -> bool:
+    """Whether *record* is of a newer version, or a list's, which had a field that a watch's didn't.
+
+    Watches of a custom kind go by its old definition for a moment when that changes.
+    """
+    if record.identity.version == before.identity.version:
+        return RESOURCES[record.identity.kind].custom and record != before
+    return record.identity.version > before.identity.version
 
 
 def _mark(index: defaultdict[T, set[str]], name: T, key: str, *, present: bool) -> None:

@@ -5,6 +5,10 @@ at the last version heard of, a version the server no longer has leads to a new 
 lacks is said to be deleted. An object of the same name with another uid is another one: first the old one is
 deleted.
 
+A custom kind's definition may change meanwhile. The server then ends its watches, but a second or more too
+late, and what they sent by the old definition lacks the new fields. So after a watch that ended before its
+time all objects of a custom kind are listed, and said again, whether their versions are known or not.
+
 Knows nothing of other kinds or of who listens (``feed.py``).
 """
 
@@ -34,6 +38,10 @@ _PAGE_S: Final = 60.0
 _WHOLE_S: Final = 600.0
 # A watch that ends sooner without a line was no watch.
 _SHORT_S: Final = 1.0
+# A watch that ends so long before it was to has been ended for a reason.
+_EARLY_S: Final = 2.0
+# Then the list is asked for so much later, so that a server which ends every watch isn't kept busy by lists.
+_DOUBT_S: Final = (0.1, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,7 @@ class Reflector:
         self._pace = pace
         self._held: dict[str, _Held] = {}
         self._version = ""
+        self._is_doubted = False
         self._failures = 0
         self._absent_since: float | None = None
 
@@ -208,6 +217,7 @@ class Reflector:
             self._delete(key, version)
         self._told()
         self._version = version
+        self._is_doubted = False
         self.stats.lists += 1
         self._answered()
         self.listed.set()
@@ -246,10 +256,11 @@ class Reflector:
         """Watch from the last version on, until the server ends it. Raises where it ends badly."""
         begun = time.monotonic()
         heard = False
+        seconds = max(1, round(self._pace.watch_s * random.uniform(1.0, 2.0)))
         self.stats.watches += 1
         lines = self._api.line_batches(
             self.resource.path(),
-            self._watch_query(),
+            self._watch_query(seconds),
             idle_timeout_s=self._pace.silence_s,
             rest=self.rest,
         )
@@ -266,15 +277,17 @@ class Reflector:
         if not heard and time.monotonic() - begun < _SHORT_S:
             raise Unreachable(f"the watch of {self.resource.plural} ended as soon as it began")
         self._failures = 0
+        if self.resource.custom and time.monotonic() - begun < seconds - _EARLY_S:
+            self._version, self._is_doubted = "", True
+            await asyncio.sleep(self._pace.wait_scale * random.uniform(*_DOUBT_S))
 
-    def _watch_query(self) -> dict[str, str]:
-        seconds = self._pace.watch_s * random.uniform(1.0, 2.0)
+    def _watch_query(self, seconds: int) -> dict[str, str]:
         return {
             **self._select,
             "watch": "1",
             "resourceVersion": self._version,
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(max(1, round(seconds))),
+            "timeoutSeconds": str(seconds),
         }
 
     def _take(self, lines: list[bytes]) -> None:
@@ -310,7 +323,7 @@ class Reflector:
     def _put(self, seen: Seen) -> None:
         known = self._held.get(seen.key)
         if known is not None:
-            if known == (seen.uid, seen.version):
+            if known == (seen.uid, seen.version) and not self._is_doubted:
                 return
             if known.uid != seen.uid:
                 self._delete(seen.key, seen.version)

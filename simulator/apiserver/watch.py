@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
+from volcano_py.simulator.apiserver.deleting import DEFINITIONS
 from volcano_py.simulator.apiserver.schema.kinds import ServedKind
 from volcano_py.simulator.apiserver.selectors import Selector
 from volcano_py.simulator.apiserver.status import Document, Refused
@@ -80,6 +82,7 @@ class Watch:
         self._waiting: deque[tuple[str, Item]] = deque()
         self._news = asyncio.Event()
         self._overrun = False
+        self._outdated = False
 
     def end(self) -> None:
         """Let the stream end after what it is about to say."""
@@ -93,14 +96,14 @@ class Watch:
         except Compacted as error:
             yield self._error(Refused(410, "Expired", str(error)))
             return
-        stop = self._store.listen(self._kind.bucket, self._take)
-        try:
+        with ExitStack() as listening:
+            listening.callback(self._store.listen(self._kind.bucket, self._take))
+            if self._kind.custom:
+                listening.callback(self._store.listen(DEFINITIONS, self._take_definition))
             if start:
                 yield b"".join(start)
             async for chunk in self._live():
                 yield chunk
-        finally:
-            stop()
 
     def _take(self, change: Change) -> None:
         """Called by the store with each change."""
@@ -115,6 +118,14 @@ class Watch:
             self._waiting.append(event)
         self._news.set()
 
+    def _take_definition(self, change: Change) -> None:
+        """What is watched is another kind from now on, or none: the client is to list again."""
+        if change.item.name == self._kind.bucket and (
+            change.kind == DELETED or change.before is None or _spec(change.before) != _spec(change.item)
+        ):
+            self._outdated = True
+            self._news.set()
+
     async def _live(self) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._options.seconds
@@ -123,6 +134,8 @@ class Watch:
             if self._waiting:
                 yield self._drained()
                 continue
+            if self._outdated:
+                return
             if now >= bookmark_at:
                 bookmark_at = now + self._options.bookmark_s
                 if self._options.bookmarks:
@@ -191,6 +204,11 @@ class Watch:
 
     def _error(self, refused: Refused) -> Line:
         return encode({"type": "ERROR", "object": refused.status()}) + b"\n"
+
+
+def _spec(item: Item) -> Document:
+    spec: Document = item.document()["spec"]
+    return spec
 
 
 def _last_seen(kind: ServedKind, before: Item, version: int) -> Item:

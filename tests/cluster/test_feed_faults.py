@@ -19,6 +19,7 @@ from volcano_py.client.api import RESOURCES, Api
 from volcano_py.scheduler.cluster.feed import Change, Feed, Pace
 
 PODS = RESOURCES["Pod"].path()
+QUEUES = RESOURCES["Queue"].path()
 FAST = Pace(page=2, watch_s=600.0, silence_s=600.0, absent_s=0.05, wait_scale=0.01)
 """No watch ends by itself, or is taken for dead, while the machine has no time for it."""
 
@@ -91,6 +92,11 @@ def scenario(body: Callable[[fs.FaultServer], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
+def maximum(change: Change) -> Any:
+    assert change.item is not None
+    return change.item.spec.max
+
+
 def lists(server: fs.FaultServer) -> int:
     return sum(not query.get("watch") and not query.get("continue") for _, _, query in server.requests)
 
@@ -110,6 +116,27 @@ def test_a_watch_that_drops_goes_on_where_it_was() -> None:
             await until(lambda: len(server.requests) > count, "one more watch")
             assert server.requests[-1][2]["resourceVersion"] == view.objects["a/p"][1]
             assert lists(server) == 1
+
+    scenario(body)
+
+
+def test_after_a_definition_changed_what_came_by_the_old_one_is_asked_for_again() -> None:
+    async def body(server: fs.FaultServer) -> None:
+        server.put(QUEUES, {"metadata": {"name": "q"}, "spec": {"weight": 1}})
+        async with following(server, kinds=("Queue",)) as view:
+            await view.feed.synced()
+            assert [maximum(change) for change in view.feed.take()] == [None]
+            server.put(QUEUES, {"metadata": {"name": "q"}, "spec": {"weight": 2}})
+            await until(view.feed.changed.is_set, "it is watched")
+            assert [maximum(change) for change in view.feed.take()] == [None]
+            # It had one all the time; the old watch did not say so.
+            server.objects[QUEUES]["q"]["spec"]["max"] = {"cpu": "1"}
+            server.drop_all()
+            await until(view.feed.changed.is_set, "the queue is told again")
+            assert [maximum(change) for change in view.feed.take()] == [{"cpu": "1"}]
+            server.put(QUEUES, {"metadata": {"name": "q"}, "spec": {"weight": 3}})
+            await until(view.feed.changed.is_set, "it is watched again")
+            assert lists(server) == 2
 
     scenario(body)
 

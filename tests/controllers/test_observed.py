@@ -38,6 +38,19 @@ def test_an_older_version_changes_nothing() -> None:
     assert seen.put("Pod", document("u1", 5)) is None
 
 
+def test_a_list_knows_fields_that_a_watch_by_an_old_definition_left_out() -> None:
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": "q", "uid": "u1", "resourceVersion": "5"},
+        "spec": {},
+    }
+    seen = Observed(("volcano-py",))
+    assert seen.put("Queue", queue) is not None
+    assert seen.put("Queue", queue) is None
+    assert seen.put("Queue", {**queue, "spec": {"parent": "other"}}) is not None
+
+
 def test_the_end_of_the_old_object_is_not_the_end_of_the_new_one() -> None:
     seen = Observed(("volcano-py",))
     seen.put("Pod", document("u1", 5))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.controlplane.controlplane import end_process
 
@@ -70,6 +74,18 @@ class Component:
     def has_logged(self, text: str) -> bool:
         """Whether *text* stands anywhere in its log."""
         return self.log.exists() and text in self.log.read_text(errors="replace")
+
+    def figures(self) -> dict[str, float]:
+        """What it counts: name and labels -> value."""
+        lines = (json.loads(line) for line in self.log.read_text().splitlines() if '"started"' in line)
+        started = next(line for line in lines if line["event"] == "started")
+        with urllib.request.urlopen(f"http://{started['addresses'][0]}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        return {
+            " ".join((sample.name, *sample.labels.values())): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
 
     def said(self) -> str:
         """The end of its log, for a failing test."""

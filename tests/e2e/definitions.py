@@ -11,9 +11,15 @@ import yaml
 
 from tests.e2e.cluster import CRDS, Cluster
 from tests.e2e.live import Document
+from volcano_py.client.resources import RESOURCES
 
 PODGROUPS = "podgroups.scheduling.volcano.sh"
 QUEUES = "queues.scheduling.volcano.sh"
+# Fields that an edition may lack, and values for them.
+PROBES: dict[str, Document] = {
+    PODGROUPS: {"minTaskMember": {"a": 1}},
+    QUEUES: {"max": {"cpu": "1"}},
+}
 
 
 def shipped(name: str) -> Document:
@@ -73,9 +79,26 @@ def apply(cluster: Cluster, *definitions: Document) -> None:
 
 
 def _is_served(cluster: Cluster, definition: Document) -> bool:
-    """Whether discovery shows the status endpoint exactly where there is to be one."""
+    """Whether the server goes by *definition*: it is a moment behind what it was given.
+
+    Discovery shows the status endpoint exactly where there is to be one, and a new object would keep
+    exactly the fields that the schema has.
+    """
     spec: dict[str, Any] = definition["spec"]
     version = spec["versions"][0]
     found = cluster.call(cluster.api.get(f"/apis/{spec['group']}/{version['name']}"))
     listed = f"{spec['names']['plural']}/status" in {each["name"] for each in found["resources"]}
-    return listed == ("status" in version.get("subresources", {}))
+    if listed != ("status" in version.get("subresources", {})):
+        return False
+    known = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    asked = PROBES[definition["metadata"]["name"]]
+    return _kept(cluster, spec["names"]["kind"], asked) == {name for name in asked if name in known}
+
+
+def _kept(cluster: Cluster, kind: str, spec: Document) -> set[str]:
+    """Which fields of *spec* a new object of *kind* would keep; none is made."""
+    resource = RESOURCES[kind]
+    probe = {"apiVersion": resource.api_version, "kind": kind, "metadata": {"name": "probe"}, "spec": spec}
+    space = cluster.space if resource.namespaced else None
+    made = cluster.ask("POST", resource.path(space), probe, query={"dryRun": "All"})
+    return set(made.get("spec", {})) & set(spec)

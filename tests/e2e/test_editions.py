@@ -45,6 +45,11 @@ def test_crds_are_upgraded_under_a_running_scheduler(cluster: Cluster) -> None:
         apply(cluster, shipped(PODGROUPS), shipped(QUEUES))
         assert objects_of(cluster) == before, "nothing is lost"
         cluster.create(objects.queue("capped", max={"cpu": "1"}))
+        # The server's watches go by the old edition, which knows no max, until it ends them.
+        cluster.until(
+            lambda: scheduler.figures()["volcano_py_feed_relists_total Queue"],
+            what="queues are listed by the new edition",
+        )
         for number in range(2):
             cluster.create(*objects.gang(cluster.space, f"after{number}", 1, queue="capped"))
         cluster.wait_bound(1, "after")

@@ -9,14 +9,11 @@ each time, nodes come and go, so that nothing is known already.
 from __future__ import annotations
 
 import asyncio
-import json
-import urllib.request
 from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
@@ -103,25 +100,13 @@ def resident_mib(component: Component) -> float:
     return int(line.split()[1]) / 1024
 
 
-def figures(component: Component) -> dict[str, float]:
-    """What the scheduler counts: name and labels -> value."""
-    started = json.loads(component.log.read_text().splitlines()[0])
-    with urllib.request.urlopen(f"http://{started['addresses'][0]}/metrics", timeout=60) as answer:
-        text = answer.read().decode()
-    return {
-        " ".join((sample.name, *sample.labels.values())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
 def left(component: Component) -> dict[str, float]:
     """What it still holds of waves that are over: objects beyond those that stay, and orders on their way."""
     stay = {"volcano_py_feed_objects Node": NODES + 1}
     gone = ("volcano_py_feed_objects Pod", "volcano_py_feed_objects PodGroup", "volcano_py_orders_in_flight")
     return {
         name: value
-        for name, value in figures(component).items()
+        for name, value in component.figures().items()
         if name.startswith((*gone, *stay)) and value != stay.get(name, 0)
     }
 
@@ -138,7 +123,7 @@ def test_events_leave_nothing_behind(cluster: Cluster, events: int) -> None:
     for number in range(1, events // EVENTS_A_WAVE):
         waves.run(number)
     cluster.until(lambda: not left(scheduler), what="all waves forgotten")
-    assert figures(scheduler)["volcano_py_feed_events_total Pod"] >= events * 0.5, "some are read together"
+    assert scheduler.figures()["volcano_py_feed_events_total Pod"] >= events * 0.5, "some are read together"
     third = len(waves.resident) // 3
     middle, last = min(waves.resident[third : 2 * third + 1]), min(waves.resident[2 * third :])
     print(f"{events} events, MiB: {[round(each, 1) for each in waves.resident[:: max(1, third // 4)]]}")  # noqa: T201
