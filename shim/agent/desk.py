@@ -55,7 +55,7 @@ class Denied(Exception):  # noqa: N818 - an answer to the kubelet
 
 
 class Unread(Denied):
-    """The pods of this node were never read, since the API server does not answer."""
+    """The pods of this node are not known well enough, and the API server does not answer."""
 
 
 class Desk:
@@ -147,10 +147,13 @@ class Desk:
         return await self._records.settle_all(await self._look(anew=True))
 
     async def _look_at(self, resource: str, ids: Iterable[str]) -> View:
-        """A view with the pod that holds *ids* by the kubelet's checkpoint, if there is."""
+        """A view with the pod that holds *ids*, if there is; a UID goes before a mere name."""
         view = await self._look()
-        holders = {each.uid for each in view.ledger.owners(resource, ids)}
-        return view if holders & {pod.uid for pod in view.pods} else await self._look(anew=True)
+        holders = view.ledger.owners(resource, ids)
+        pod = told(view.pods, holders)
+        uids = {each.uid for each in holders if each.uid}
+        is_known = pod is not None and (not uids or pod.uid in uids)
+        return view if is_known else await self._look(anew=True)
 
     async def _look(self, *, anew: bool = False) -> View:
         try:

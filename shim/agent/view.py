@@ -111,7 +111,7 @@ class View:
 async def look(sources: Sources, pods: Follower[Pod], *, anew: bool = False) -> View:
     """The view of now; the API server is asked where the kubelet knows of pods that we don't, or *anew*.
 
-    Raises ``KubeletError``, and ``ApiError`` and ``Unreachable`` where the pods were never read.
+    Raises ``KubeletError``, and ``ApiError`` and ``Unreachable`` where the server has to be asked.
     """
     ledger = await read_ledger(sources.pod_resources, sources.plugins)
     objects = pods.objects
@@ -120,7 +120,7 @@ async def look(sources: Sources, pods: Follower[Pod], *, anew: bool = False) -> 
         try:
             objects = await pods.fetch()
         except (ApiError, Unreachable):
-            if not pods.synced.is_set():
+            if anew or not pods.synced.is_set():
                 raise
     return view_of(sources, ledger, objects.values())
 

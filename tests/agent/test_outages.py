@@ -35,6 +35,18 @@ def test_a_container_that_has_run_starts_again(tmp_path: Path) -> None:
     asyncio.run(case())
 
 
+def test_a_container_that_has_run_starts_again_though_its_pod_is_not_followed_yet(tmp_path: Path) -> None:
+    async def case() -> None:
+        async with node(tmp_path, paces=IMPATIENT) as n1:
+            n1.agent._pods._take = lambda line: ""  # type: ignore[method-assign]
+            admitted = await n1.run(await n1.sliced("a", part("GPU-0", 1234)))
+            with outage(n1):
+                await n1.kubelet.start_container(admitted, "main")
+            assert n1.region(admitted).devices[0].limit_bytes == 1234 * MIB
+
+    asyncio.run(case())
+
+
 def test_a_container_that_has_not_run_waits(tmp_path: Path) -> None:
     """Nobody but the API server says what its limits are."""
 
