@@ -37,7 +37,7 @@ from volcano_py.scheduler.run.worker import Given, Turn, Worker
 
 STEPS = 15
 LARGE = 1 << 26
-# Of most lives the beginning is dropped and the latter half kept; how long cycles took changes a few bytes only.
+# Of most lives the latter half is kept; how long cycles took changes a few bytes only.
 MIDDLE = 60_000
 
 
