@@ -36,7 +36,8 @@ class CostMeter:
         costs: defaultdict[Function, float] = defaultdict(float)
         for function, (_, _, own, _, _) in stats.items():
             _charge(stats, costs, function, own, _DEPTH)
-        total = sum(own for _, _, own, _, _ in stats.values()) or 1.0
+        # What nobody of the profile calls is not ours: the clocks that are read around what is measured.
+        total = sum(own for it, (_, _, own, _, callers) in stats.items() if callers or _is_ours(it)) or 1.0
         dearest = sorted(costs.items(), key=lambda item: -item[1])[:count]
         return [(_name(function), cost / total) for function, cost in dearest]
 
