@@ -53,8 +53,10 @@ lock: ## resolve pyproject.toml anew and write requirements.lock
 	  "$$scratch/bin/python" -m pip freeze --all --exclude-editable --exclude pip \
 	    | sed "s/^nvidia-cuda-runtime.*/&;sys_platform=='linux'/" > requirements.lock
 
+WORKERS ?= 2
+
 test: setup shim controlplane lint typecheck contracts ## lint, types, import contracts, and the fast tests
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 test-long: setup shim controlplane ## the tests marked `long`
 	@$(BIN)/python -m pytest -q -m long

@@ -6,9 +6,12 @@ What the machine's own terminal, cluster and proxy are decides nothing.
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
 
 FOREIGN = (
     # How wide and how coloured our output is. Typer reads some of these when it is imported.
@@ -41,6 +44,17 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="volcano-py-kubectl-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ |= {"KUBECACHEDIR": folder, "KUBERC": "off"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what one process of ``-n 2 --dist loadgroup`` runs as a whole.
+
+    All end-to-end tests: two live clusters at once would be too much for two cores. Every other file: its
+    fixtures are made once a process.
+    """
+    for item in items:
+        is_live = "e2e" in item.path.relative_to(TESTS).parts
+        item.add_marker(pytest.mark.xdist_group("e2e" if is_live else str(item.path)))
 
 
 def pytest_report_header() -> str:
