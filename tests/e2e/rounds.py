@@ -44,7 +44,7 @@ class Rounds:
     def begin(self) -> None:
         """Something happens, and the scheduler, which may take long to start, is at work."""
         self.happen()
-        self.cluster.until(self.cluster.bound, what="the first bind")
+        self.cluster.until(self.cluster.bound, within_s=300.0, what="the first bind")
 
     def check(self) -> None:
         """What holds at any moment, even with the scheduler dead in the middle of a gang."""
