@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from volcano_py.scheduler.framework.excess import of_the_gang
 from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.refusal import Refusal, Room
 from volcano_py.scheduler.framework.session import Session, as_rows
@@ -224,7 +225,7 @@ def place(session: Session, statement: Statement, job: Job, queue: Queue, tasks:
             continue
         pending = _nominated_first(session, statement, queue, run)
         if pending:
-            left += _place_run(session, statement, queue, run, pending)
+            left += _place_run(session, statement, queue, run, pending, tasks)
     return left
 
 
@@ -241,16 +242,19 @@ def fill_gang(session: Session, statement: Statement, job: Job, queue: Queue) ->
 
 
 def _place_run(
-    session: Session, statement: Statement, queue: Queue, run: Run, pending: list[int]
+    session: Session, statement: Statement, queue: Queue, run: Run, pending: list[int], gang: Sequence[int]
 ) -> list[int]:
-    """Place *pending* of *run*: idle room, then room being released; returns those left."""
+    """Place *pending* of *run*: idle room, then room being released; returns those left.
+
+    A limit of the queue is said of all the members placed together (*gang*).
+    """
     room = session.room(queue, run.klass, firm=run.firm)
     wanted = pending[: max(room.count, 0)]
     placed = session.placer.fill(statement, run.klass, as_rows(wanted)) if wanted else 0
     if placed == len(pending):
         return []
     by_queue = placed == len(wanted)
-    refusal = _limit(room) if by_queue else session.placer.refusal(run.klass)
+    refusal = of_the_gang(_limit(room), statement, gang) if by_queue else session.placer.refusal(run.klass)
     pending = pending[placed:]
     later = session.room(queue, run.klass, firm=run.firm, future=True)
     wanted = pending[: max(later.count, 0)]
@@ -277,6 +281,7 @@ def _nominated_first(session: Session, statement: Statement, queue: Queue, run: 
 
 
 def _limit(room: Room) -> Refusal:
-    if room.refusal is None:
+    refusal = room.refusal
+    if refusal is None:
         raise ValueError("a room with a limit carries the refusal that explains it")
-    return room.refusal
+    return refusal

@@ -11,17 +11,18 @@ again after each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from volcano_py.scheduler.framework.claim import Claim
+from volcano_py.scheduler.framework.excess import over_limit
 from volcano_py.scheduler.framework.gate import is_firm
 from volcano_py.scheduler.framework.points import Key, Vote
 from volcano_py.scheduler.framework.queue_claims import amounts_aside
 from volcano_py.scheduler.framework.quota import fitting
-from volcano_py.scheduler.framework.refusal import NO_LIMIT, Refusal, Room
+from volcano_py.scheduler.framework.refusal import NO_LIMIT, Excess, Refusal, Room
 from volcano_py.scheduler.framework.shares import QueueShares
 from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.cluster import ClusterState
@@ -29,7 +30,6 @@ from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
 from volcano_py.scheduler.model.resources import UNLIMITED, Ints, Mask, Rows32, Scores, pad
 from volcano_py.scheduler.model.tasks import NOWHERE
-from volcano_py.scheduler.model.wording import figure, noun
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
@@ -138,22 +138,15 @@ class QueueRules:
         at = int(columns[column])
         asked, row = int(klass.charge[at]), path[place]
         before = int(used[place, at]) + count * asked
-        return Room(count, self._over(reason, row, at, asked, before, int(limit[row, at])))
+        return Room(count, partial(self._over, reason, row, at, asked, before, int(limit[row, at])))
 
     def _over(self, reason: str, row: int, column: int, asked: int, used: int, limit: int) -> Refusal:
         """The refusal of *asked* base units of one resource where *used* of *limit* are taken."""
-        name, queue = self._state.vocabulary.names[column], self._state.queues[row]
         bound = _BOUNDS[reason]
         if reason == "QueueLimit" and limit != int(self._state.queues.capability[row, column]):
             bound = "what guarantees of other queues and the cluster leave it,"
-        over = asked + used - limit
-        wants, has, above, most = (figure(self._state, name, x) for x in (asked, used, over, limit))
-        return Refusal(
-            reason,
-            f"queue {queue.name}: {wants} {noun(self._state, name)} asked with {has} in use, "
-            f"{above} over {bound} {most}",
-            missing={name: over},
-        )
+        excess = Excess(row, column, asked, used, limit, bound, firm=reason == "QueueEntitlement")
+        return over_limit(self._state, reason, excess)
 
     # -- order ----------------------------------------------------------------------------------
 

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A limit of a queue that an ask would pass; amounts in base units of one resource.
+
+    Attributes:
+        queue: row of the queue, which may be an ancestor of the asking one.
+        column: the resource.
+        asked: by *pods* pods together.
+        used: what counts against the limit already.
+        bound: what *limit* is, as in "2 over its max of 8".
+        firm: only work that may not be interrupted counts.
+    """
+
+    queue: int
+    column: int
+    asked: int
+    used: int
+    limit: int
+    bound: str
+    firm: bool = False
+    pods: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +41,7 @@ class Refusal:
         failed: check -> number of nodes that it ruled out (each node counted at its first failed check).
         missing: resource -> base units short (on the nearest node, or under the queue's limit).
         nearest: the node that came closest, "" where none.
+        excess: the limit of a queue that is in the way, so that the same can be said of more pods.
     """
 
     reason: str
@@ -26,6 +50,7 @@ class Refusal:
     failed: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
     nearest: str = ""
+    excess: Excess | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +59,16 @@ class Room:
 
     Attributes:
         count: pods that still fit; ``ENDLESS`` where nothing limits them.
-        refusal: what stops the next one; None where nothing does.
+        why: words what stops the next one, which most who ask for room never read; None where nothing does.
     """
 
     count: int
-    refusal: Refusal | None = None
+    why: Callable[[], Refusal] | None = None
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """What stops the next one."""
+        return None if self.why is None else self.why()
 
 
 ENDLESS: Final = 2**62

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from volcano_py.scheduler.model.tasks import Status
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.session import Session
+
+
+_PLACED: Final = (int(Status.ALLOCATED), int(Status.PIPELINED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,12 @@ class Statement:
         rows = np.array([task], np.int32)
         before = self.session.state.accounts.batch(rows)
         self._move(rows, Status.RELEASING, before.nodes, None, cause)
+
+    def placed(self) -> list[int]:
+        """The tasks that it has placed or promised a place, in the order they were."""
+        status = self.session.state.tasks.status
+        tasks = (task for operation in self.operations for task in operation.before.tasks.tolist())
+        return [task for task in dict.fromkeys(tasks) if status[task] in _PLACED]
 
     def mark(self) -> int:
         """A point to roll back to."""

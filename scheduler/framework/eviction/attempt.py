@@ -12,9 +12,10 @@ from volcano_py.scheduler.framework.claim import Claim
 from volcano_py.scheduler.framework.contract import RECLAIM, lost_text, may_take
 from volcano_py.scheduler.framework.decision import EvictionCause, standing
 from volcano_py.scheduler.framework.eviction.borrowed import Borrowed
-from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken, placed_tasks
+from volcano_py.scheduler.framework.eviction.giveback import GiveBack, Taken
 from volcano_py.scheduler.framework.eviction.search import Plan, Search
 from volcano_py.scheduler.framework.eviction.victims import Unit, leaves_whole, still_agreed
+from volcano_py.scheduler.framework.excess import of_the_gang
 from volcano_py.scheduler.framework.filling import Run, place, runs
 from volcano_py.scheduler.framework.points import first_refusal
 from volcano_py.scheduler.framework.refusal import Refusal
@@ -38,11 +39,13 @@ class Attempt:
         self.desk, self.session, self.job, self.own_job = desk, desk.session, job, own_job
         self.queue: Queue = desk.session.state.queues[job.queue]
         self.statement: Statement = desk.session.statement(desk.action)
+        self._members: list[int] = []
         self._taken: list[Taken] = []
         self._borrowed = Borrowed(desk.session)
 
     def place(self, members: list[int]) -> list[int]:
         """Place *members*, taking room from others where needed; returns those that found none."""
+        self._members = members
         left = place(self.session, self.statement, self.job, self.queue, members)
         unserved: list[int] = []
         for run in runs(self.session, left):
@@ -53,14 +56,14 @@ class Attempt:
         """Something was placed, and the gang is whole or will be."""
         session = self.session
         whole = session.job_ready(self.job) or session.job_pipelined(self.job)
-        return whole and bool(placed_tasks(self.statement))
+        return whole and bool(self.statement.placed())
 
     def carry_out(self) -> None:
         """Give back whom the claimant does not need, then make it final."""
         thinner = GiveBack(self.session, self.statement, self.job, self.queue, self._borrowed)
         if thinner.thin(self._taken):
             self.desk.forget_searches()
-        tasks = placed_tasks(self.statement)
+        tasks = self.statement.placed()
         if not self.session.job_ready(self.job):
             self._promise_all(tasks)
         status, node = self.session.state.tasks.status, self.session.state.tasks.node
@@ -103,7 +106,7 @@ class Attempt:
             left = rest
             search = self._search(run, left) if left else search
         if left and not self._is_beyond_help(run):
-            self.desk.refuse(left, self._why(search, run, len(left)))
+            self.desk.refuse(left, self._why(search, run, left))
         return never + left
 
     def _is_beyond_help(self, run: Run) -> bool:
@@ -233,13 +236,13 @@ class Attempt:
         mine, theirs = _called(self.job), _called(other)
         return f"preempt: {mine} goes before {theirs} in queue {self.queue.name}"
 
-    def _why(self, search: Search, run: Run, count: int) -> str:
-        """Why *count* pods of *run* get no room."""
+    def _why(self, search: Search, run: Run, left: list[int]) -> str:
+        """Why *left* of *run* get no room."""
         if self.desk.action == RECLAIM:
-            need = run.klass.charge * count
+            need = run.klass.charge * len(left)
             refusal = first_refusal(self.session.points.preemptive, self.queue, need, run.firm)
             if refusal is not None:
-                return refusal.message
+                return of_the_gang(refusal, self.statement, self._members).message
         kept_off = self.session.placer.kept_off(run.klass) if search.offer.units else {}
         away = ", ".join(f"{nodes} {text}" for text, nodes in kept_off.items())
         others = f"; pods on other nodes are not evicted, where they are why {away}" if away else ""

@@ -23,13 +23,10 @@ from volcano_py.scheduler.model.classes import TaskClass
 from volcano_py.scheduler.model.jobs import Job
 from volcano_py.scheduler.model.queues import Queue
 from volcano_py.scheduler.model.resources import Ints, Rows32
-from volcano_py.scheduler.model.tasks import Status
 
 if TYPE_CHECKING:
     from volcano_py.scheduler.framework.eviction.borrowed import Borrowed
     from volcano_py.scheduler.framework.session import Session
-
-PLACED = (Status.ALLOCATED, Status.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,13 +46,6 @@ class Taken:
     shared: bool
 
 
-def placed_tasks(statement: Statement) -> list[int]:
-    """Tasks that *statement* has placed, in the order they were."""
-    status = statement.session.state.tasks.status
-    tasks = (task for operation in statement.operations for task in operation.before.tasks.tolist())
-    return [task for task in dict.fromkeys(tasks) if status[task] in PLACED]
-
-
 def amounts_decide(session: Session, klass: TaskClass) -> bool:
     """Whether nothing but amounts stands between a pod of *klass* and a node it may use."""
     rules = session.placer.ladder(klass).rules
@@ -70,7 +60,7 @@ class GiveBack:
     ) -> None:
         self.session, self.statement = session, statement
         self.job, self.queue, self.borrowed = job, queue, borrowed
-        self._placed = placed_tasks(statement)
+        self._placed = statement.placed()
         # Who is placed, and who could be in their stead: the same whoever is given back.
         self._members = np.array(self._placed + session.open_gates(job.pending), np.int32)
         self._kinds = self._classes(self._members.tolist())
@@ -84,7 +74,7 @@ class GiveBack:
         for taken in sorted(victims, key=lambda one: one.cost, reverse=True):
             if self._superfluous(taken):
                 returned = True
-                self._placed = placed_tasks(self.statement)
+                self._placed = self.statement.placed()
                 self._spare.clear()
                 self._room = None
         return returned
@@ -195,7 +185,7 @@ class GiveBack:
     def _borrows_idle(self) -> bool:
         """The claimant takes nothing from those who still go but what it may."""
         gone = (op.before.tasks for op in self.statement.operations if op.cause is not None)
-        return self.borrowed.is_idle(placed_tasks(self.statement), (int(tasks[0]) for tasks in gone))
+        return self.borrowed.is_idle(self.statement.placed(), (int(tasks[0]) for tasks in gone))
 
     def _undo(self, taken: Taken) -> None:
         for task in taken.tasks:
