@@ -53,8 +53,8 @@ class Binder:
         api: the server.
         width: requests in flight.
         fence: asked before every request that may bind; False ends the order.
-        writes: of a pod ("namespace/name"): a future to wait for while its status is being written, else
-            None.
+        hush: nothing more is to be said of a pod ("namespace/name"); a future to wait for, after which it is
+            asked again, while its status is being written, else None.
         tell: gets each outcome.
         patience_s: how long refusals that may pass (429, 5xx) are borne.
     """
@@ -64,11 +64,11 @@ class Binder:
         api: Api,
         width: int,
         fence: Callable[[], bool],
-        writes: Callable[[str], asyncio.Future[None] | None],
+        hush: Callable[[str], asyncio.Future[None] | None],
         tell: Callable[[BindDone | BindFailed], None],
         patience_s: float = 60.0,
     ) -> None:
-        self._api, self._fence, self._writes, self._tell = api, fence, writes, tell
+        self._api, self._fence, self._hush, self._tell = api, fence, hush, tell
         self._patience_s = patience_s
         self._posts = Posts(api)
         self._only_json = False
@@ -100,8 +100,7 @@ class Binder:
     async def _bind(self, work: BindWork) -> None:
         """One try."""
         order = work.order
-        writing = self._writes(order.key)
-        if writing is not None:
+        while (writing := self._hush(order.key)) is not None:
             await writing
         try:
             if work.unsure and await self._settled(work):

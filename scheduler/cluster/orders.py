@@ -71,10 +71,14 @@ class ClaimOrder:
     Attributes:
         name: the claim, in the pod's namespace.
         volume: the volume chosen for it; "": its provisioner makes one on the pod's node.
+        storage_class: its class, "" for none.
+        provisioner: of that class.
     """
 
     name: str
     volume: str = ""
+    storage_class: str = ""
+    provisioner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ NO_NODE_HELPS: Final = frozenset(
 )
 """Reasons of refusals that another node would not change: no autoscaler is to buy one for them."""
 
+MOST_EVENTS: Final = 10
+"""Members of one gang with the same refusal that get an event of their own; all get the condition."""
+
 
 class Said(NamedTuple):
     """A condition of a PodGroup as it should be."""

@@ -150,8 +150,12 @@ class Statuses:
         """A new lead begins: what was refused before is not said again by itself."""
         self._put_off.clear()
 
-    def writing(self, pod: str) -> asyncio.Future[None] | None:
-        """The end of the patch of *pod* that is on its way, if there is one."""
+    def hush(self, pod: str) -> asyncio.Future[None] | None:
+        """Forget what waits to be said of *pod*; the end of its patch that is on its way, if there is one.
+
+        A patch that fails is to be said again after that: ask until there is none.
+        """
+        self.forget_pod(pod)
         return self._writing.get(("Pod", pod))
 
     async def quiet(self) -> None:

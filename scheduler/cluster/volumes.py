@@ -1,8 +1,9 @@
 """Claims bound before their pod: a volume that is there is kept for its claim, another is made on the node.
 
 The volume controller and the provisioners do the binding; we write what they wait for and look until the
-claim is bound. A pod that waits so holds no worker: its work comes back after a pause. A claim that is not
-bound in time ends the bind, and what was written for it is taken back.
+claim is bound. A pod that waits so holds no worker: its work comes back after a pause. One that has waited
+for a while is told for what; the bind, or the refusal after it, says otherwise. A claim that is not bound in
+time ends the bind, and what was written for it is taken back.
 
 Source of the protocol: the API documentation of PersistentVolume and kube-scheduler's VolumeBinding plugin.
 """
@@ -10,6 +11,7 @@ Source of the protocol: the API documentation of PersistentVolume and kube-sched
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,13 +20,19 @@ from volcano_py.client.api import Api, retry_wait_s
 from volcano_py.client.errors import ApiError, Unreachable
 from volcano_py.scheduler.cluster.binder import NOT_LEADER, Binder, BindWork
 from volcano_py.scheduler.cluster.lane import Lane
-from volcano_py.scheduler.cluster.orders import ClaimOrder
+from volcano_py.scheduler.cluster.orders import ClaimOrder, RefusalOrder, Trouble
+from volcano_py.scheduler.cluster.sayings import MOST_EVENTS
+from volcano_py.scheduler.model.kube.times import format_time
 from volcano_py.scheduler.model.storage import SELECTED_NODE
 
 BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 _WIDTH: Final = 8
 _FIRST_LOOK_S: Final = 0.2
 _LONGEST_LOOK_S: Final = 5.0
+TOLD_AFTER_S: Final = 5.0
+"""Claims that are bound sooner are not worth a word on their pod."""
+WAITS: Final = "VolumeClaims"
+"""Reason of the condition: no other node would help, so no autoscaler is to buy one."""
 
 
 class ClaimTroubleError(Exception):
@@ -39,23 +47,44 @@ class ClaimWork:
         give_up_at: loop time.
         asked: claims for which the wish is written.
         looks: rounds so far.
+        told: claims for which the pod says that it waits.
+        loud: an event was told of it.
     """
 
     bind: BindWork
     give_up_at: float
     asked: set[str] = field(default_factory=set)
     looks: int = 0
+    told: tuple[ClaimOrder, ...] = ()
+    loud: bool = False
+
+    @property
+    def gang(self) -> str:
+        """The pod's PodGroup, or the pod itself where it has none."""
+        return self.bind.order.group or self.bind.order.key
 
 
 class VolumeBinder:
     """Binds the claims of pods, then hands the pods to *binder*.
 
     Args:
+        say: on a pod that it waits.
+        clock: epoch seconds.
         wait_s: how long claims may take.
     """
 
-    def __init__(self, api: Api, binder: Binder, fence: Callable[[], bool], wait_s: float = 600.0) -> None:
+    def __init__(
+        self,
+        api: Api,
+        binder: Binder,
+        fence: Callable[[], bool],
+        say: Callable[[RefusalOrder], None],
+        clock: Callable[[], float],
+        wait_s: float = 600.0,
+    ) -> None:
         self._api, self._binder, self._fence, self._wait_s = api, binder, fence, wait_s
+        self._say, self._clock = say, clock
+        self._loud: Counter[str] = Counter()
         self.lane: Lane[ClaimWork] = Lane(_WIDTH, self._look, self._broke)
 
     def put(self, work: BindWork) -> None:
@@ -68,25 +97,56 @@ class VolumeBinder:
             self._binder.fail(work.bind, "closed", "the scheduler stops")
 
     def _broke(self, work: ClaimWork, why: str) -> None:
-        self._binder.fail(work.bind, "fault", why)
+        self._fail(work, "fault", why)
+
+    def _fail(self, work: ClaimWork, trouble: Trouble, why: str) -> None:
+        self._hush(work)
+        self._binder.fail(work.bind, trouble, why)
 
     async def _look(self, work: ClaimWork) -> None:
         """One round over the claims of *work*."""
         if not self._fence():
-            self._binder.fail(work.bind, "fenced", NOT_LEADER)
+            self._fail(work, "fenced", NOT_LEADER)
             return
         work.looks += 1
         try:
-            waiting = [each.name for each in work.bind.order.claims if not await self._is_bound(work, each)]
+            waiting = [each for each in work.bind.order.claims if not await self._is_bound(work, each)]
         except ClaimTroubleError as trouble:
             await self._give_up(work, str(trouble))
         except (ApiError, Unreachable) as error:
             await self._later(work, error, str(error))
         else:
             if waiting:
-                await self._later(work, None, f"claims not bound: {', '.join(waiting)}")
-            else:
-                self._binder.put(work.bind)
+                self._tell(work, tuple(waiting))
+                await self._later(work, None, f"claims not bound: {', '.join(map(claim_text, waiting))}")
+                return
+            self._hush(work)
+            self._binder.put(work.bind)
+
+    def _tell(self, work: ClaimWork, waiting: tuple[ClaimOrder, ...]) -> None:
+        """Say on the pod for which claims it waits, after a while, and again where some of them are bound."""
+        order, now = work.bind.order, asyncio.get_running_loop().time()
+        waited = now - work.bind.began
+        if waited < TOLD_AFTER_S or waiting == work.told:
+            return
+        since = self._clock() - waited
+        message = (
+            f"waits for claims to be bound for node {order.node}: {', '.join(map(claim_text, waiting))}; "
+            f"since {format_time(since)}, until {format_time(since + self._wait_s)} at most"
+        )
+        event = not work.told and self._loud[work.gang] < MOST_EVENTS
+        if event:
+            work.loud = True
+            self._loud[work.gang] += 1
+        self._say(RefusalOrder(order.namespace, order.name, order.uid, message, WAITS, event=event))
+        work.told = waiting
+
+    def _hush(self, work: ClaimWork) -> None:
+        """*work* is over: it is none of its gang's loud members any more."""
+        if work.loud:
+            self._loud[work.gang] -= 1
+            if not self._loud[work.gang]:
+                del self._loud[work.gang]
 
     async def _later(self, work: ClaimWork, error: Exception | None, why: str) -> None:
         """Look again after a while, or end it."""
@@ -170,7 +230,7 @@ class VolumeBinder:
                 await self._take_back(work, wanted)
             except (ApiError, Unreachable) as error:
                 why = f"{why}; claim {wanted.name} could not be set free: {error}"
-        self._binder.fail(work.bind, "volumes", why)
+        self._fail(work, "volumes", why)
 
     async def _take_back(self, work: ClaimWork, wanted: ClaimOrder) -> None:
         claim = await self._claim(work, wanted)
@@ -188,6 +248,14 @@ class VolumeBinder:
                 "annotations": {BY_CONTROLLER: None},
             }
             await self._api.patch(path, {"metadata": meta, "spec": {"claimRef": None}})
+
+
+def claim_text(claim: ClaimOrder) -> str:
+    """*claim* for people, with who is to serve it."""
+    if not claim.storage_class:
+        return claim.name
+    of = f"volume {claim.volume}" if claim.volume else f"provisioner {claim.provisioner}"
+    return f"{claim.name} (storage class {claim.storage_class}, {of})"
 
 
 def _bound(claim: dict[str, Any]) -> bool:

@@ -134,9 +134,9 @@ class Writer:
         self.problems = Problems(api, fence, clock, self.events.note, writing, served, self._drop)
         self.statuses = Statuses(api, fence, clock, writing, served, self._drop)
         self._binder = Binder(
-            api, self._settings.in_flight, fence, self.statuses.writing, self._bind_over, patience_s
+            api, self._settings.in_flight, fence, self.statuses.hush, self._bind_over, patience_s
         )
-        self._volumes = VolumeBinder(api, self._binder, fence, self._settings.claims_wait_s)
+        self._volumes = VolumeBinder(api, self._binder, fence, self._say, clock, self._settings.claims_wait_s)
         self._evictor = Evictor(api, fence, clock, self.events.note, self._tell, patience_s)
         self._clock = clock
         self._outcomes: deque[Outcome] = deque()

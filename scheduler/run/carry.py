@@ -37,10 +37,6 @@ from volcano_py.scheduler.run.book import Book, Holding
 from volcano_py.scheduler.run.claims import Claims
 from volcano_py.scheduler.run.owner import Known, Owner
 
-MOST_EVENTS: Final = 10
-"""Members of one gang with the same refusal that get an event of their own; all get the condition."""
-
-
 QUEUES_EVERY_S: Final = 1.0
 """Between two rounds of queue statuses, at most: what a queue holds changes with every bind."""
 
@@ -190,7 +186,7 @@ class Carrier:
             return None
         of = (int(state.tasks.job[task]), refusal.message)
         events[of] += 1
-        loud = events[of] <= MOST_EVENTS
+        loud = events[of] <= sayings.MOST_EVENTS
         last = None if told is None else (sayings.waits_for(told.reason, told.nodes), told.message)
         return sayings.refusal(
             pod, refusal.message, refusal.reason, nodes=refusal.nodes, event=loud, told=last

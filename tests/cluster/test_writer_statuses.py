@@ -141,6 +141,22 @@ def test_a_pod_that_is_bound_gets_no_late_refusal(tmp_path: Path) -> None:
     assert not [path for _, path in server.seen if path == f"{pod_path('b')}/status"]
 
 
+def test_a_refusal_that_fails_while_its_pod_is_to_be_bound_is_not_said_again(tmp_path: Path) -> None:
+    status = f"{pod_path('a')}/status"
+    server = PodServer(choose=first(*[Fault(status=503, wait_s=0.2)] * 100, ends=status))
+    server.pod("a")
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([refusal("a")])
+        await until(lambda: server.seen)
+        writer.submit([bind("a")])
+        assert await writer.drain(60.0)
+
+    run(tmp_path, server, work)
+    assert server.bound == {"uid-a": 1}
+    assert server.wrote("PATCH", "/status") == 1
+
+
 def test_who_is_not_the_leader_says_nothing(tmp_path: Path) -> None:
     server = PodServer()
     server.pod("a")

@@ -13,9 +13,12 @@ from tests.cluster.writing import bind, first, run, submit
 from volcano_py.client.api import Api
 from volcano_py.scheduler.cluster import volumes as volumes_module
 from volcano_py.scheduler.cluster.orders import BindDone, BindFailed, ClaimOrder
+from volcano_py.scheduler.cluster.sayings import MOST_EVENTS
 from volcano_py.scheduler.cluster.writer import Writer
+from volcano_py.scheduler.model.kube.times import parse_time
 
 CLAIM = "/api/v1/namespaces/ns/persistentvolumeclaims/data"
+MORE = "/api/v1/namespaces/ns/persistentvolumeclaims/more"
 VOLUME = "/api/v1/persistentvolumes/pv1"
 SELECTED = "volume.kubernetes.io/selected-node"
 
@@ -36,9 +39,9 @@ def cluster(choose: Callable[[str, str], Fault | None] | None = None) -> PodServ
     return server
 
 
-def bound(server: PodServer, volume: str = "pv1") -> None:
-    server.objects[CLAIM]["spec"]["volumeName"] = volume
-    server.objects[CLAIM]["status"]["phase"] = "Bound"
+def bound(server: PodServer, volume: str = "pv1", claim: str = CLAIM) -> None:
+    server.objects[claim]["spec"]["volumeName"] = volume
+    server.objects[claim]["status"]["phase"] = "Bound"
 
 
 def notes_on(server: PodServer, path: str) -> Document:
@@ -181,3 +184,89 @@ def test_who_is_not_the_leader_keeps_no_volume(tmp_path: Path) -> None:
     assert isinstance(outcome, BindFailed)
     assert outcome.trouble == "fenced"
     assert server.seen == []
+
+
+# -- what a pod that waits is told --------------------------------------------------------------
+
+MADE = ClaimOrder("data", "", "fast", "disk.example.com")
+KEPT = ClaimOrder("more", "pv1", "manual", "kubernetes.io/no-provisioner")
+
+
+def told(server: PodServer) -> Document:
+    """What pod ``a`` says of its start; empty where it says nothing."""
+    found: Document = server.conditions(pod_path("a")).get("PodScheduled", {})
+    return found
+
+
+def test_a_pod_is_told_after_a_while_for_which_claims_it_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two claims one is bound, then the other: two sentences, one event, and then no word at all."""
+    monkeypatch.setattr(volumes_module, "TOLD_AFTER_S", 0.0)
+    server = cluster()
+    server.put(MORE, spec={}, status={"phase": "Pending"})
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", "n7", claims=(MADE, KEPT))])
+        await until(lambda: "more" in told(server).get("message", ""))
+        both = told(server)
+        assert (both["status"], both["reason"]) == ("False", "VolumeClaims")
+        sentence, _, times = both["message"].partition("; since ")
+        assert sentence == (
+            "waits for claims to be bound for node n7: "
+            "data (storage class fast, provisioner disk.example.com), "
+            "more (storage class manual, volume pv1)"
+        )
+        since, _, until_when = times.removesuffix(" at most").partition(", until ")
+        assert parse_time(until_when) - parse_time(since) == 600.0
+        bound(server, "pv1", MORE)
+        await until(lambda: "more" not in told(server)["message"])
+        bound(server, "made")
+        assert await writer.drain(60.0)
+        assert len(writer.statuses) == 0
+
+    assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
+    assert server.wrote("PATCH", "/a/status") == 2
+    (event,) = server.events()
+    assert (event["type"], event["reason"]) == ("Warning", "FailedScheduling")
+
+
+def test_a_pod_whose_claims_are_bound_soon_is_told_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(volumes_module, "TOLD_AFTER_S", 600.0)
+    server = cluster()
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind("a", claims=(MADE,))])
+        await until(lambda: server.wrote("GET", "/data") > 2)
+        bound(server)
+        assert await writer.drain(60.0)
+
+    assert [type(each) for each in run(tmp_path, server, work)] == [BindDone]
+    assert server.wrote("PATCH", "/a/status") == 0
+    assert server.events() == []
+
+
+def test_of_a_gang_that_waits_for_claims_only_some_members_get_an_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(volumes_module, "TOLD_AFTER_S", 0.0)
+    server = cluster()
+    names = [f"g{i}" for i in range(3 * MOST_EVENTS)]
+    for name in names:
+        server.pod(name)
+
+    async def work(writer: Writer, api: Api) -> None:
+        writer.submit([bind(name, group="ns/g", claims=(MADE,)) for name in names])
+        await until(lambda: all(server.conditions(pod_path(name)) for name in names))
+        await writer.events.lane.idle()
+
+    run(tmp_path, server, work)
+    assert len(server.events()) == MOST_EVENTS
+
+
+def test_who_gives_up_names_the_provisioner(tmp_path: Path) -> None:
+    (outcome,) = run(tmp_path, cluster(), submit(bind("a", claims=(MADE,))), claims_wait_s=0.1)
+    assert isinstance(outcome, BindFailed)
+    assert "data (storage class fast, provisioner disk.example.com)" in outcome.why

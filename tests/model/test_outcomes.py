@@ -10,6 +10,7 @@ from tests.clusters import Document, engine, group, node, pod
 from volcano_py.scheduler.cluster.orders import (
     BindDone,
     BindFailed,
+    ClaimOrder,
     EvictDone,
     EvictFailed,
     KeepOrder,
@@ -19,6 +20,7 @@ from volcano_py.scheduler.engine import Engine
 from volcano_py.scheduler.model.holds import LONGEST_WAIT_S, SPARED_S
 from volcano_py.scheduler.model.tasks import Status
 from volcano_py.scheduler.outcomes import evict_resumed, settle, withdrawals
+from volcano_py.scheduler.run.claims import pin_claims
 
 BOTH = "actions: enqueue, allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n"
 PATIENT = "actions: allocate\ntiers: []\n"
@@ -357,3 +359,19 @@ def test_a_bind_that_ended_keeps_no_volume(*, done: bool) -> None:
         bind_failed(made, "ml/p", "volumes")
     assert not made.state.volumes.pinned
     assert taken(made) == {}
+
+
+def test_a_claim_that_is_to_be_bound_comes_with_its_class_and_who_serves_it() -> None:
+    """One that names no class and is still to be made gets the default."""
+    fast = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "disk.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]
+    made = engine(node("n0"), fast, group("g"), pod("p", "g", volumes=volumes), config=WITH_VOLUMES)
+    (order,) = pin_claims(made, made.cycle(1000.0).decisions)["ml/p"]
+    assert order == ClaimOrder("p-scratch", "", "fast", "disk.example.com")

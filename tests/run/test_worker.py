@@ -22,8 +22,9 @@ from volcano_py.scheduler.cluster.orders import (
     QueueOrder,
     RefusalOrder,
 )
+from volcano_py.scheduler.cluster.sayings import MOST_EVENTS
 from volcano_py.scheduler.model.kube.errors import Problem
-from volcano_py.scheduler.run.carry import MOST_EVENTS, Carrier, EvictionStyle
+from volcano_py.scheduler.run.carry import Carrier, EvictionStyle
 from volcano_py.scheduler.run.metrics import Metrics
 from volcano_py.scheduler.run.reload import read_config
 from volcano_py.scheduler.run.triggers import NEVER, Triggers
