@@ -12,7 +12,7 @@ from typing import Final
 from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, annotations_of, name_of
 from volcano_py.cli.vcctl.snapshot import as_listed, take_in
 from volcano_py.crds.annotations import GROUP
-from volcano_py.scheduler.engine import Engine
+from volcano_py.scheduler.engine import CycleResult, Engine
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
 
@@ -22,6 +22,22 @@ WANTS_ROOM: Final = frozenset(
 """Refusals that say that there is not enough of something; others are about what somebody has to do first."""
 
 EVICTING: Final = frozenset({"preempt", "reclaim"})
+
+
+def room_refusal(engine: Engine, result: CycleResult, job: Job) -> Refusal | None:
+    """Why *job* found no room in *result* of *engine*, which holds no other pods.
+
+    Returns:
+        None if it starts, or waits for something else.
+    """
+    twin = engine.state.jobs.named(job.key)
+    whole = result.job_refusals.get(job.key)
+    others = {one.reason for one in (*result.refusals.values(), whole) if one is not None} - WANTS_ROOM
+    if others or twin is None or twin.ready() >= twin.min_member:
+        return None
+    if len(result.refusals) == 1 and job.min_member == 1:
+        return next(iter(result.refusals.values()))  # a gang of one adds nothing to it
+    return whole
 
 
 class EmptyCluster:
@@ -37,16 +53,10 @@ class EmptyCluster:
         engine = self._engine = self._engine or self._emptied()
         members = self._members.get(job.key, [])
         take_in(engine, map(as_listed, members))
-        result = engine.cycle(self._evidence.now)
-        twin = engine.state.jobs.named(job.key)
-        starts = twin is None or twin.ready() >= twin.min_member
-        whole = result.job_refusals.get(job.key)
-        others = {one.reason for one in (*result.refusals.values(), whole) if one is not None} - WANTS_ROOM
-        if len(result.refusals) == 1 and job.min_member == 1:
-            whole = next(iter(result.refusals.values()))  # a gang of one adds nothing to it
+        refusal = room_refusal(engine, engine.cycle(self._evidence.now), job)
         for each in reversed(members):
             engine.delete(str(each["kind"]), name_of(each))
-        return None if starts or others else whole
+        return refusal
 
     def _emptied(self) -> Engine:
         for group in self._evidence.of("PodGroup"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from volcano_py.cli.vcctl.explain.advice import changes
+from volcano_py.cli.vcctl.explain.alone import behind_the_gate
 from volcano_py.cli.vcctl.explain.estimate import Estimate
 from volcano_py.cli.vcctl.explain.near_misses import near_misses
 from volcano_py.cli.vcctl.explain.queues import called, limits
@@ -75,7 +76,11 @@ def group_story(seen: Snapshot, ahead: Outlook, job: Job) -> Story:
 
 
 def _add_group(story: Story, seen: Snapshot, ahead: Outlook, job: Job, refusals: list[Refusal]) -> None:
-    """What the group's place in its queue has to do with it."""
+    """What the gate hides, and what the group's place in its queue has to do with it."""
+    hidden = behind_the_gate(seen, job) if refusals else None
+    if hidden is not None:
+        story.reasons.append(reason(hidden))
+        refusals = [*refusals, hidden]
     ways = [way for refusal in refusals for way in changes(seen.engine.state, job, refusal)]
     story.changes = list(dict.fromkeys(ways))
     if refusals:
