@@ -11,6 +11,7 @@ import pytest
 from tests.e2e import objects
 from tests.e2e.cluster import Cluster
 from tests.e2e.live import Document
+from tests.vcctl.person import Person
 from volcano_py.simulator.volumes.keeping import keep_volumes
 from volcano_py.simulator.volumes.plan import PROVISIONER
 
@@ -194,3 +195,34 @@ def test_a_node_that_is_gone_is_chosen_anew(storage: Cluster) -> None:
     cluster.patch(CLAIM, f"{cluster.space}/c", {"metadata": {"annotations": {SELECTED: name}}})
     bound = until_bound(cluster, "c")
     assert hosts_of(cluster.get(VOLUME, bound["spec"]["volumeName"]) or {}) == [name]
+
+
+def test_a_pod_whose_provisioner_nobody_plays_is_told_so_until_its_claim_is_bound(storage: Cluster) -> None:
+    cluster, space, key = storage, storage.space, f"{storage.space}/w-0"
+    served_by = "w-0 (storage class theirs, provisioner disk.example.com)"
+    cluster.create(storage_class("theirs", provisioner="disk.example.com"), claim(cluster, "w-0", "theirs"))
+    (node,) = cluster.nodes(1)
+    cluster.default_queue()
+    cluster.scheduler()
+    cluster.create(objects.group(space, "train", 1), using(cluster, "w-0", "train"))
+    condition = cluster.until_says("Pod", key, "PodScheduled", f"bound for node {node}: {served_by}")
+    assert (condition["status"], condition["reason"]) == ("False", "VolumeClaims")
+    cluster.until(lambda: "w-0" in _told_in_events(cluster, "FailedScheduling"), what="an event")
+    cluster.until(lambda: cluster.events("ExternalProvisioning"), what="a word on the claim")
+
+    told = Person(cluster).data("explain", "pod", "w-0", "-n", space)
+    assert told["verdict"] == f"has node {node} chosen and waits for its claims to be bound"
+    (why,) = told["reasons"]
+    assert f"claim {served_by}, whose volume is to be made for node {node}, is not bound" in why["message"]
+    assert "ExternalProvisioning: waits for a volume from disk.example.com" in why["message"]
+    assert any(condition["message"] in note for note in told["notes"])
+
+    made = volume("made", "theirs")
+    made["spec"]["claimRef"] = {"namespace": space, "name": "w-0"}
+    cluster.create(made)
+    cluster.wait_bound(1, "w-0")
+    assert (cluster.condition("Pod", key, "PodScheduled") or {})["status"] == "True"
+
+
+def _told_in_events(cluster: Cluster, reason: str) -> str:
+    return " ".join(str(event.get("message", "")) for event in cluster.events(reason))
