@@ -8,7 +8,7 @@ import pytest
 
 from tests.clusters import group, node, pod, queue
 from tests.vcctl.evidence import NOW, Document
-from volcano_py.cli.vcctl.explain.claims import awaited, tell_claims
+from volcano_py.cli.vcctl.explain.claims import awaited, tell_claims, told_of_members
 from volcano_py.cli.vcctl.explain.groups import pod_story
 from volcano_py.cli.vcctl.explain.story import Story
 from volcano_py.cli.vcctl.live_config import Source
@@ -51,20 +51,24 @@ def volume(name: str, claim: str) -> Document:
     }
 
 
-def using(claim: str, **more: Any) -> Document:
+def using(claim: str, *, name: str = "g-0", **more: Any) -> Document:
     mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
-    return pod("g-0", "g", volumes=mounted, **more)
+    return pod(name, "g", volumes=mounted, **more)
 
 
-def of_pod(*documents: Document, events: dict[str, Document] | None = None) -> Story:
+def snapshot_of(*documents: Document) -> Snapshot:
     cluster = (node("n1"), node("n2"), queue("default"), group("g"), FAST, *documents)
     source, objects = (
         Source(load_scheduler_config(DEFAULT_CONFIG), "the test"),
         tuple(map(as_listed, cluster)),
     )
-    snapshot = Snapshot(fed(source, objects), source, NOW, objects)
+    return Snapshot(fed(source, objects), source, NOW, objects)
+
+
+def of_pod(*documents: Document, events: dict[str, Document] | None = None) -> Story:
+    snapshot = snapshot_of(*documents)
     story = pod_story(snapshot, outlook(snapshot.engine, NOW), "ml/g-0", "volcano-py")
-    tell_claims(story, awaited(snapshot, "ml/g-0"), events or {})
+    tell_claims(story, awaited(snapshot, "ml/g-0").get("ml/g-0", []), events or {})
     return story
 
 
@@ -110,3 +114,12 @@ def test_claims_that_nobody_waits_for_are_not_named(documents: list[Document]) -
     story = of_pod(*documents)
     assert not story.reasons
     assert "claims" not in story.verdict
+
+
+def test_a_gang_says_how_many_of_its_pods_wait_for_claims() -> None:
+    pods = [using("c"), *(using(f"c{i}", name=f"g-{i}") for i in (1, 2))]
+    snapshot = snapshot_of(claim("c", "n1"), claim("c1", "n2"), claim("c2"), *pods)
+    assert told_of_members(snapshot, "ml/g") == [
+        "2 pods wait for claims to be bound before the start: vcctl-py explain pod g-0 -n ml"
+    ]
+    assert told_of_members(snapshot_of(claim("c"), using("c")), "ml/g") == []

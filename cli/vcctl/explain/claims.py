@@ -6,7 +6,7 @@ claim, and the claim for which a volume is kept on the volume.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +14,12 @@ from volcano_py.cli.vcctl.cluster import Cluster, Document
 from volcano_py.cli.vcctl.describe import event_age, events_of
 from volcano_py.cli.vcctl.explain.story import Story
 from volcano_py.cli.vcctl.snapshot import Snapshot
+from volcano_py.cli.vcctl.tables import counted
 from volcano_py.scheduler.cluster.orders import ClaimOrder
 from volcano_py.scheduler.cluster.sayings import SCHEDULED
 from volcano_py.scheduler.cluster.volumes import WAITS, claim_text
 from volcano_py.scheduler.model.kube.podspec import ephemeral_claim_name
-from volcano_py.scheduler.model.storage import Claim, waits_for_pod
+from volcano_py.scheduler.model.storage import waits_for_pod
 from volcano_py.scheduler.model.tasks import NOWHERE
 
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -39,14 +40,19 @@ class Awaited:
     node: str
 
 
-def awaited(seen: Snapshot, pod: str) -> list[Awaited]:
-    """The claims that *pod* ("namespace/name"), which is on no node, waits for since it was given one."""
-    state = seen.engine.state
-    task = state.tasks.index.get(pod, NOWHERE)
-    document = None if task == NOWHERE else state.tasks.pods[task]
-    if document is None or document.spec.node_name:
-        return []
-    return [found for key in _claims_of(seen, pod, task) if (found := _awaited(seen, key)) is not None]
+def awaited(seen: Snapshot, *pods: str) -> dict[str, list[Awaited]]:
+    """Those of *pods* ("namespace/name") that wait for claims since they were given a node, and which."""
+    state, found = seen.engine.state, dict[str, list[Awaited]]()
+    kept = {one.claim: one.name for one in state.volumes.volumes.values() if one.claim}
+    for pod in pods:
+        task = state.tasks.index.get(pod, NOWHERE)
+        document = None if task == NOWHERE else state.tasks.pods[task]
+        if document is None or document.spec.node_name:
+            continue
+        claims = (_awaited(seen, key, kept) for key in _claims_of(seen, pod, task))
+        if waiting := [each for each in claims if each is not None]:
+            found[pod] = waiting
+    return found
 
 
 def tell_claims(story: Story, claims: list[Awaited], events: dict[str, Document]) -> None:
@@ -57,6 +63,18 @@ def tell_claims(story: Story, claims: list[Awaited], events: dict[str, Document]
         story.verdict = f"{chosen}waits for its claims to be bound"
     story.reasons[:0] = [_reason(each, events.get(each.key)) for each in claims]
     story.changes += [_way(each) for each in claims]
+
+
+def told_of_members(seen: Snapshot, group: str) -> list[str]:
+    """How many pods of PodGroup *group* wait for claims, and where to read more."""
+    state = seen.engine.state
+    job = state.jobs.named(group)
+    waiting = sorted(awaited(seen, *(state.tasks.keys[task] for task in job.tasks))) if job else []
+    if not waiting:
+        return []
+    namespace, _, name = waiting[0].partition("/")
+    who = f"{counted(len(waiting), 'pod')} {'waits' if len(waiting) == 1 else 'wait'}"
+    return [f"{who} for claims to be bound before the start: vcctl-py explain pod {name} -n {namespace}"]
 
 
 def told_by_pod(pod: Document) -> list[str]:
@@ -86,25 +104,22 @@ def _claims_of(seen: Snapshot, pod: str, task: int) -> Iterator[str]:
     yield from (ephemeral_claim_name(pod, template.volume) for template in said.ephemeral)
 
 
-def _awaited(seen: Snapshot, key: str) -> Awaited | None:
-    """The claim *key*, if something was written so that it is bound, and it isn't."""
+def _awaited(seen: Snapshot, key: str, kept_for: Mapping[str, str]) -> Awaited | None:
+    """The claim *key*, if something was written so that it is bound, and it isn't.
+
+    *kept_for* is the volume of each claim for which one is kept.
+    """
     volumes = seen.engine.state.volumes
     claim = volumes.claims.get(key)
     kind = None if claim is None else volumes.storage_class(claim)
     if claim is None or claim.bound or kind is None or not waits_for_pod(kind):
         return None
-    kept = "" if claim.selected_node else _kept(seen, claim)
+    kept = "" if claim.selected_node else kept_for.get(key, "")
     if not claim.selected_node and not kept:
         return None
     return Awaited(
         key, ClaimOrder(key.partition("/")[2], kept, kind.name, kind.provisioner), claim.selected_node
     )
-
-
-def _kept(seen: Snapshot, claim: Claim) -> str:
-    """The volume that is kept for *claim*; "" for none."""
-    volumes = seen.engine.state.volumes.volumes
-    return min((one.name for one in volumes.values() if one.claim == claim.key), default="")
 
 
 def _reason(one: Awaited, event: Document | None) -> dict[str, object]:

@@ -9,7 +9,13 @@ import typer
 
 from volcano_py.cli.lazy import NearMissGroup
 from volcano_py.cli.vcctl.cluster import Cluster, CommandError, run
-from volcano_py.cli.vcctl.explain.claims import awaited, last_events, tell_claims, told_by_pod
+from volcano_py.cli.vcctl.explain.claims import (
+    awaited,
+    last_events,
+    tell_claims,
+    told_by_pod,
+    told_of_members,
+)
 from volcano_py.cli.vcctl.explain.estimate import estimate, run_times
 from volcano_py.cli.vcctl.explain.groups import add_estimate, group_story, pod_story
 from volcano_py.cli.vcctl.explain.history import told_by_events, written_on
@@ -68,8 +74,7 @@ def explain_pod(
         story.evictions = [*written_on(pod), *await told_by_events(cluster, cluster.namespace, "Pod", name)]
         if story.reasons and not no_estimate:
             await _estimate(cluster, seen, story, lambda engine: _runs(engine, key), _group_of(seen, key))
-        claims = awaited(seen, key)
-        if claims:
+        if claims := awaited(seen, key).get(key):
             tell_claims(story, claims, await last_events(cluster, seen, claims))
             story.notes += told_by_pod(pod)
         _print(flags, story)
@@ -97,6 +102,7 @@ def explain_group(
             raise CommandError(f"PodGroup {key} is not valid: {'; '.join(map(str, problems))}")
         story = group_story(seen, ahead, job)
         story.evictions = await told_by_events(cluster, cluster.namespace, "PodGroup", name)
+        story.notes += told_of_members(seen, key)
         if story.reasons and not no_estimate:
             started = _nobody_waits if _whole(seen.engine, key) else _whole
             await _estimate(cluster, seen, story, lambda engine: started(engine, key), key)
