@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -38,14 +38,29 @@ def explain_nodes(state: ClusterState, klass: TaskClass, checks: list[Check]) ->
         lines.append((count, f"Insufficient {name}"))
     nearest, missing = _nearest(state, klass, rows, short, left)
     lines.sort(key=lambda line: (-line[0], line[1]))
-    reasons = ", ".join(f"{count} {text}" for count, text in lines)
+    reasons = _listed(lines)
     message = f"0/{len(rows)} nodes are available" + (f": {reasons}." if reasons else ".")
     absent = _nobody_has(state, missing, rows)
     if absent:
         message += f" And {'; '.join(absent_text(state, name) for name in absent)}."
     elif missing and nearest:
         message += f" Nearest is {nearest}, {amounts_text(state, missing)} short."
-    return Refusal(NODES_UNFIT, message, len(rows), failed, missing, nearest)
+    return Refusal(NODES_UNFIT, message, len(rows), failed, missing, nearest, tuple(lines))
+
+
+def shortened(refusal: Refusal, most: int) -> str:
+    """The sentence of *refusal* with the *most* lines that rule out most nodes, and a count of the others."""
+    lines, rest = refusal.lines[:most], refusal.lines[most:]
+    if not rest:
+        return refusal.message
+    nodes = sum(count for count, _ in refusal.lines)
+    more = f"{sum(count for count, _ in rest)} more nodes" if nodes == refusal.nodes else ""
+    more = more or f"{len(rest)} other reason{'s' if len(rest) > 1 else ''}"
+    return refusal.message.replace(_listed(refusal.lines), f"{_listed(lines)}, and {more}", 1)
+
+
+def _listed(lines: Iterable[tuple[int, str]]) -> str:
+    return ", ".join(f"{count} {text}" for count, text in lines)
 
 
 def _shortage(state: ClusterState, klass: TaskClass, rows: Rows32) -> Ints:

@@ -41,6 +41,7 @@ class Refusal:
         failed: check -> number of nodes that it ruled out (each node counted at its first failed check).
         missing: resource -> base units short (on the nearest node, or under the queue's limit).
         nearest: the node that came closest, "" where none.
+        lines: (number of nodes, what rules them out), most nodes first; a node may lack several amounts.
         excess: the limit of a queue that is in the way, so that the same can be said of more pods.
     """
 
@@ -50,6 +51,7 @@ class Refusal:
     failed: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
     nearest: str = ""
+    lines: tuple[tuple[int, str], ...] = field(default=(), compare=False, repr=False)
     excess: Excess | None = field(default=None, compare=False, repr=False)
 
 

@@ -311,6 +311,40 @@ def test_of_a_pod_alone_its_own_reason_is_told_and_who_says_more() -> None:
     assert one.fix.endswith("; vcctl-py explain pod g-0 -n ml says more")
 
 
+def crowded(memory: str) -> list[Document]:
+    """Fourteen nodes on which no pod of 4 CPU and 2Gi may go, three of them with 2 CPU and *memory*."""
+    taint = {"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}
+    shut = [{**node(f"t{number}", "16"), "spec": taint} for number in range(5)]
+    cordoned = [{**node(f"u{number}", "16"), "spec": {"unschedulable": True}} for number in range(4)]
+    small = [node(f"s{number}", "2", memory) for number in range(3)]
+    return [*shut, *cordoned, *small, *(node(f"m{number}", "16", "1Gi") for number in range(2))]
+
+
+@pytest.mark.parametrize(
+    ("memory", "reasons"),
+    [
+        ("4Gi", "5 {taint}, 4 node(s) were unschedulable, 3 Insufficient cpu, and 2 more nodes"),
+        ("1Gi", "5 Insufficient memory, 5 {taint}, 4 node(s) were unschedulable, and 1 other reason"),
+    ],
+)
+def test_of_many_reasons_the_leading_ones_are_told_and_the_rest_is_counted(memory: str, reasons: str) -> None:
+    """A node that lacks two amounts stands in two lines, so nodes can't be counted by lines there."""
+    asks: dict[str, Any] = {"requests": {"cpu": "4", "memory": "2Gi"}}
+    more = {"requests": {"cpu": "4", "memory": "3Gi"}}
+    pods = [pod("g-0", "g", **asks), pod("g-1", "g", **asks), pod("g-2", "g", **more)]
+    one = only("gangs", seen(*crowded(memory), queue("q"), group("g", 3, "q"), *pods))
+    told = reasons.format(taint="node(s) had untolerated taint {team: x}")
+    assert f"the gang needs 3 and has 0; 2 x 0/14 nodes are available: {told}. Nearest is " in one.evidence
+    assert one.evidence.endswith(" short; and 1 other reason")
+
+
+def test_of_a_gang_that_the_gate_keeps_out_of_an_empty_cluster_the_gates_reason_is_told() -> None:
+    made = group("g", 1, "q", "Pending", minResources={"cpu": "3"})
+    one = only("gangs", seen(node("n1", "8"), queue("q", max={"cpu": "2"}), made, pod("g-0", "g", "1")))
+    why = "queue q: 3 cpu asked with 0 in use, 1 over its max of 2"
+    assert one.evidence == f"needs 1 pod at once; alone in the cluster it would not start: {why}"
+
+
 def test_a_gang_that_waits_for_somebody_is_not_too_large() -> None:
     gated = gang(2, schedulingGates=[{"name": "later"}])
     assert found("gangs", seen(node("n1", "4"), queue("q"), *gated)) == []

@@ -6,13 +6,17 @@ gang that is refused with nobody else there waits for ever, as its nodes and its
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from volcano_py.cli.vcctl.doctor.finding import Document, Evidence, annotations_of, name_of
 from volcano_py.cli.vcctl.snapshot import as_listed, take_in
+from volcano_py.cli.vcctl.tables import counted
 from volcano_py.crds.annotations import GROUP
 from volcano_py.scheduler.engine import CycleResult, Engine
+from volcano_py.scheduler.framework.explain import shortened
 from volcano_py.scheduler.framework.refusal import Refusal
 from volcano_py.scheduler.model.jobs import Job
 
@@ -20,6 +24,9 @@ WANTS_ROOM: Final = frozenset(
     {"ClusterFull", "GangIncomplete", "NodesUnfit", "NotOffered", "QueueEntitlement", "QueueLimit"}
 )
 """Refusals that say that there is not enough of something; others are about what somebody has to do first."""
+
+LINES: Final = 3
+"""What rules out most nodes; the rest is a count."""
 
 EVICTING: Final = frozenset({"preempt", "reclaim"})
 
@@ -40,6 +47,24 @@ def room_refusal(engine: Engine, result: CycleResult, job: Job) -> Refusal | Non
     return whole
 
 
+def briefly(whole: Refusal, members: Sequence[Refusal]) -> str:
+    """The sentence of *whole*, a gang's or that of its only pod, with the leading few of its reasons.
+
+    Args:
+        whole: why the gang waits.
+        members: why each pod of it does.
+    """
+    counts = Counter(each.message for each in members)
+    first = min(members, key=lambda each: (-counts[each.message], each.message), default=None)
+    if first is None or first.message not in whole.message:
+        return whole.message  # it is not about its pods
+    before, _, _ = whole.message.partition(first.message)
+    others, told = len(counts) - 1, shortened(first, LINES)
+    if others:
+        told = f"{told.rstrip('.')}; and {counted(others, 'other reason')}"
+    return before + told
+
+
 class EmptyCluster:
     """The cluster of *evidence* without its pods and PodGroups."""
 
@@ -53,10 +78,11 @@ class EmptyCluster:
         engine = self._engine = self._engine or self._emptied()
         members = self._members.get(job.key, [])
         take_in(engine, map(as_listed, members))
-        refusal = room_refusal(engine, engine.cycle(self._evidence.now), job)
+        result = engine.cycle(self._evidence.now)
+        refusal = room_refusal(engine, result, job)
         for each in reversed(members):
             engine.delete(str(each["kind"]), name_of(each))
-        return refusal
+        return refusal and replace(refusal, message=briefly(refusal, list(result.refusals.values())))
 
     def _emptied(self) -> Engine:
         for group in self._evidence.of("PodGroup"):
