@@ -49,8 +49,10 @@ class Desk:
         session = self.session
         attempt = Attempt(self, job, own_job=False)
         sheet = worksheet(session, job)
+        kind: Hashable = None
         while members := take_members(session, job, sheet):
-            kind = self._kind(job, members)
+            # What was tried before is part of it: members placed then hold room that others may have.
+            kind = (kind, self._kind(job, members))
             if self._told_before(kind, members):
                 sheet.fail(session, members)
                 continue
