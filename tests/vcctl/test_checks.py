@@ -330,7 +330,7 @@ def crowded(memory: str) -> list[Document]:
 def test_of_many_reasons_the_leading_ones_are_told_and_the_rest_is_counted(memory: str, reasons: str) -> None:
     """A node that lacks two amounts stands in two lines, so nodes can't be counted by lines there."""
     asks: dict[str, Any] = {"requests": {"cpu": "4", "memory": "2Gi"}}
-    more = {"requests": {"cpu": "4", "memory": "3Gi"}}
+    more: dict[str, Any] = {"requests": {"cpu": "4", "memory": "3Gi"}}
     pods = [pod("g-0", "g", **asks), pod("g-1", "g", **asks), pod("g-2", "g", **more)]
     one = only("gangs", seen(*crowded(memory), queue("q"), group("g", 3, "q"), *pods))
     told = reasons.format(taint="node(s) had untolerated taint {team: x}")
