@@ -36,7 +36,8 @@ class Desk:
         self.carried_out = 0
         self._standing: Standing | None = None
         self._searches: dict[Hashable, Search] = {}
-        self._hopeless: dict[Hashable, tuple[int, dict[tuple[int, bool], Refusal]]] = {}
+        self._kinds: dict[tuple[int, Hashable], int] = {}
+        self._hopeless: dict[int, tuple[int, dict[tuple[int, bool], Refusal]]] = {}
         self._earlier: dict[int, Refusal] = {}
         self._worded: dict[tuple[int, str], tuple[Refusal, Refusal]] = {}
 
@@ -49,10 +50,10 @@ class Desk:
         session = self.session
         attempt = Attempt(self, job, own_job=False)
         sheet = worksheet(session, job)
-        kind: Hashable = None
+        kind = 0
         while members := take_members(session, job, sheet):
             # What was tried before is part of it: members placed then hold room that others may have.
-            kind = (kind, self._kind(job, members))
+            kind = self._kinds.setdefault((kind, self._kind(job, members)), len(self._kinds) + 1)
             if self._told_before(kind, members):
                 sheet.fail(session, members)
                 continue
@@ -146,7 +147,7 @@ class Desk:
         pod = self.session.state.tasks.pods[task]
         return pod is None or pod.spec.preemption_policy != NEVER
 
-    def _told_before(self, kind: Hashable, members: list[int]) -> bool:
+    def _told_before(self, kind: int, members: list[int]) -> bool:
         """Nothing has been carried out since claims like this one failed: refuse *members* the same way."""
         known = self._hopeless.get(kind)
         if known is None or known[0] != self.carried_out:
@@ -157,7 +158,7 @@ class Desk:
             self.session.refusals[task] = refusal or next(iter(refusals.values()))
         return True
 
-    def _remember(self, kind: Hashable, left: list[int]) -> None:
+    def _remember(self, kind: int, left: list[int]) -> None:
         tasks, refusals = self.session.state.tasks, self.session.refusals
         if left:
             told = {(int(tasks.klass[t]), bool(tasks.interruptible[t])): refusals[t] for t in left}
