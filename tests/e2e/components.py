@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from tests.controlplane.controlplane import end_process
 
@@ -75,17 +76,17 @@ class Component:
         """Whether *text* stands anywhere in its log."""
         return self.log.exists() and text in self.log.read_text(errors="replace")
 
-    def figures(self) -> dict[str, float]:
-        """What it counts: name and labels -> value."""
+    def samples(self) -> list[Sample]:
+        """What it counts."""
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if '"started"' in line)
         started = next(line for line in lines if line["event"] == "started")
         with urllib.request.urlopen(f"http://{started['addresses'][0]}/metrics", timeout=60) as answer:
             text = answer.read().decode()
-        return {
-            " ".join((sample.name, *sample.labels.values())): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+        return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+    def figures(self) -> dict[str, float]:
+        """What it counts: name and labels -> value."""
+        return {" ".join((sample.name, *sample.labels.values())): sample.value for sample in self.samples()}
 
     def said(self) -> str:
         """The end of its log, for a failing test."""

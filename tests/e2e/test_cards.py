@@ -7,11 +7,9 @@ has its slice, so each must get all of it, and nothing more.
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import signal
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,7 +155,7 @@ def test_who_gets_round_the_library_is_ended_from_outside(cluster: Cluster, card
         cards.pod("cheat", 1024)
         cards.until_got({"honest": 1024, "cheat": 1024})
         cluster.until(
-            lambda: any(used_by(line, "honest") == 1024 * MIB for line in metrics(agent)),
+            lambda: 1024 * MIB in used_by(agent, "honest"),
             what="used memory by pod",
         )
         process = cluster.call(cards.cheat("cheat"))
@@ -169,20 +167,10 @@ def test_who_gets_round_the_library_is_ended_from_outside(cluster: Cluster, card
         assert agent.stop() == 0
 
 
-def metrics(agent: Component) -> list[str]:
-    """What the agent counts, by lines."""
-    started = next(line for line in agent.log.read_text().splitlines() if '"event": "started"' in line)
-    address = json.loads(started)["addresses"][0]
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as answer:
-        text: str = answer.read().decode()
-    return text.splitlines()
-
-
-def used_by(line: str, pod: str) -> float:
-    """Bytes of card memory that *line* says *pod* uses, -1 if it says something else."""
-    if not line.startswith("volcano_py_slice_memory_used_bytes{") or f'pod="{pod}"' not in line:
-        return -1
-    return float(line.rpartition(" ")[2])
+def used_by(agent: Component, pod: str) -> list[float]:
+    """Bytes of card memory that *agent* says *pod* uses, of each of its slices."""
+    name = "volcano_py_slice_memory_used_bytes"
+    return [one.value for one in agent.samples() if one.name == name and one.labels["pod"] == pod]
 
 
 def storm(cluster: Cluster, cards: CardNode, *, rounds: int, seed: int) -> None:
